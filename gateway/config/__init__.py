@@ -1,0 +1,1 @@
+"""The configuration: one file format, one frozen tree."""

@@ -1,0 +1,265 @@
+"""The configuration tree: the reference server's YAML, and our own sections beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic.alias_generators import to_camel
+
+from gateway.config.value import parse_size, parse_span
+from gateway.domain.principal import Permission
+from gateway.domain.table import AccessMode
+
+Span = Annotated[timedelta, BeforeValidator(parse_span)]
+Size = Annotated[int, BeforeValidator(parse_size)]
+
+
+class ServiceName(StrEnum):
+    EDGE = "edge"
+    CATALOG = "catalog"
+    SNAPSHOT = "snapshot"
+    PRESIGN = "presign"
+    VENDING = "vending"
+
+
+class Section(BaseModel):
+    """A mapping of the file: camelCase keys, no others, immutable."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=False, validate_by_alias=True
+    )
+
+
+class ReferenceSection(Section):
+    """A mapping that the reference server defines: its other keys are warned of, not refused."""
+
+
+class TableConfig(ReferenceSection):
+    name: str
+    location: str
+    id: str = ""
+    history_shared: bool = False
+    start_version: int = Field(default=0, ge=0)
+    auxiliary_locations: tuple[str, ...] = ()
+    access_modes: tuple[AccessMode, ...] | None = None
+
+
+class SchemaConfig(ReferenceSection):
+    name: str
+    tables: tuple[TableConfig, ...] = ()
+
+
+class ShareConfig(ReferenceSection):
+    name: str
+    id: str = ""
+    schemas: tuple[SchemaConfig, ...] = ()
+    display_name: str = Field(default="", max_length=255)
+    comment: str = Field(default="", max_length=65536)
+    properties: Mapping[Annotated[str, Field(max_length=255)], Annotated[str, Field(max_length=1000)]] = (
+        Field(default_factory=dict, max_length=50)
+    )
+    access_modes: tuple[AccessMode, ...] | None = None
+
+
+class AuthorizationConfig(ReferenceSection):
+    bearer_token: SecretStr
+
+
+class SslConfig(ReferenceSection):
+    self_signed: bool = False
+    certificate_file: str = ""
+    certificate_key_file: str = ""
+    certificate_password_file: str = ""
+
+
+class TokenConfig(Section):
+    """A recipient's bearer token, as its hash: ``sha256:`` and 64 hexadecimal digits."""
+
+    hash: str = Field(pattern=r"^sha256:[0-9a-f]{64}$")
+    expires: AwareDatetime | None = None
+
+
+class IdentityConfig(Section):
+    """The subject of an issuer's JWTs that speaks for a recipient."""
+
+    issuer: str = Field(min_length=1)
+    subject: str = Field(min_length=1)
+
+
+class RateConfig(Section):
+    """How many requests a second a recipient may make for long, and at once."""
+
+    requests_per_second: float = Field(gt=0)
+    burst: int = Field(ge=1)
+
+
+class RecipientConfig(Section):
+    name: str = Field(min_length=1, max_length=255)
+    tokens: tuple[TokenConfig, ...] = ()
+    identities: tuple[IdentityConfig, ...] = ()
+    # Names of shares, or "*" for all.
+    shares: tuple[str, ...] | Literal["*"] = ()
+    disabled: bool = False
+    rate: RateConfig | None = None
+
+
+class PrincipalConfig(Section):
+    """A platform service: known by its client certificate, or by JWTs that its key signs."""
+
+    name: str = Field(min_length=1, max_length=255)
+    # A URI or DNS name among the certificate's subject alternative names, or its common name.
+    certificate: str = ""
+    # PEM, Ed25519 or RSA: verifies the JWTs that the service sends as ``authorization`` metadata.
+    public_key: str = ""
+    permissions: tuple[Permission, ...] = ()
+    shares: tuple[str, ...] | Literal["*"] = ()
+
+
+class StorageConfig(Section):
+    """A location prefix that belongs to a vendor. ``options`` are the vendor's own."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")
+    prefix: str
+    vendor: str
+    options: Mapping[str, Any] = Field(default_factory=dict)
+
+
+class TlsConfig(Section):
+    """Certificates for mutual TLS between processes; paths of PEM files."""
+
+    certificate: str
+    key: str
+    ca: str
+
+
+class ServicesConfig(Section):
+    """Which parts run in this process, and where the others are."""
+
+    run: tuple[ServiceName, ...] = tuple(ServiceName)
+    # host:port or unix:/path of this process' gRPC services.
+    listen: str = ""
+    # gRPC targets of the services that do not run here; several are shared out in turn.
+    addresses: Mapping[ServiceName, str | tuple[str, ...]] = Field(default_factory=dict)
+    tls: TlsConfig | None = None
+    reflection: bool = False
+    max_connection_age: Span = timedelta(minutes=5)
+    # The longest that one call between processes may take.
+    timeout: Span = timedelta(seconds=30)
+
+
+class KeySetConfig(Section):
+    """Keys of one generation: a secret that all purposes derive from, or a key for each purpose."""
+
+    secret: SecretStr | None = None
+    list_page: SecretStr | None = None
+    file_page: SecretStr | None = None
+    refresh: SecretStr | None = None
+    local_url: SecretStr | None = None
+    sealing: SecretStr | None = None
+    # PEM, Ed25519. Only the catalog holds the private half.
+    grant_private_key: SecretStr | None = None
+    grant_public_key: str | None = None
+
+
+class KeysConfig(Section):
+    current: KeySetConfig = KeySetConfig()
+    previous: KeySetConfig = KeySetConfig()
+
+
+class HttpConfig(Section):
+    """Limits of the REST listener."""
+
+    body_limit: Size = 1024 * 1024
+    header_limit: Size = 16 * 1024
+    # How long a client may take to send a request's head, its body, and to take a piece of the answer.
+    header_timeout: Span = timedelta(seconds=10)
+    body_timeout: Span = timedelta(seconds=30)
+    write_timeout: Span = timedelta(seconds=60)
+    keep_alive: Span = timedelta(seconds=75)
+    max_connections: int = Field(default=10_000, ge=1)
+    # Addresses or networks of proxies whose X-Forwarded-For is believed.
+    trusted_proxies: tuple[str, ...] = ()
+
+
+class MetricsConfig(Section):
+    """Where metrics and health are served."""
+
+    listen: str = "127.0.0.1:9401"
+
+
+class AuditConfig(Section):
+    # Empty: ``audit`` below the state directory.
+    directory: str = ""
+    segment_bytes: Size = 64 * 1024 * 1024
+    segment_age: Span = timedelta(minutes=10)
+    # Whether a grant is refused when its event cannot be written.
+    required: bool = True
+
+
+class LogConfig(Section):
+    level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+class LimitsConfig(Section):
+    """What every recipient gets unless its own entry says otherwise."""
+
+    rate: RateConfig = RateConfig(requestsPerSecond=100, burst=200)  # type: ignore[call-arg] # by alias
+
+
+class SnapshotsConfig(Section):
+    # How much memory the snapshots kept in this process may take.
+    memory: Size = 2 * 1024 * 1024 * 1024
+
+
+class Config(ReferenceSection):
+    """A whole file."""
+
+    # The reference server's keys.
+    version: Literal[1] = 1
+    shares: tuple[ShareConfig, ...] = ()
+    authorization: AuthorizationConfig | None = None
+    host: str = "127.0.0.1"
+    port: int = Field(default=8080, ge=0, le=65535)
+    endpoint: str = "/delta-sharing"
+    ssl: SslConfig | None = None
+    pre_signed_url_timeout_seconds: int = Field(default=3600, ge=60, le=7 * 24 * 3600)
+    request_timeout_seconds: int = Field(default=300, ge=1)
+
+    # Our own.
+    # What recipients put before ``/shares``; profiles and local URLs are made from it.
+    public_url: str = ""
+    # Without recipients and authorization: serve everybody everything, on loopback only.
+    allow_anonymous: bool = False
+    recipients: tuple[RecipientConfig, ...] = ()
+    principals: tuple[PrincipalConfig, ...] = ()
+    # None, unlike an empty list, leaves locations to the vendors' standard credential chains.
+    storages: tuple[StorageConfig, ...] | None = None
+    services: ServicesConfig = ServicesConfig()
+    keys: KeysConfig = KeysConfig()
+    http: HttpConfig = HttpConfig()
+    metrics: MetricsConfig = MetricsConfig()
+    audit: AuditConfig = AuditConfig()
+    log: LogConfig = LogConfig()
+    limits: LimitsConfig = LimitsConfig()
+    snapshots: SnapshotsConfig = SnapshotsConfig()
+    # Empty: ``$XDG_STATE_HOME/sluice`` or ``~/.local/state/sluice``.
+    state_dir: str = ""
+    # How long requests under way may take to finish once a stop was asked for.
+    grace: Span = timedelta(seconds=30)
+
+
+# Keys of the reference server that mean nothing here, and what to do instead.
+NOT_APPLICABLE: Mapping[str, str] = {
+    "deltaTableCacheSize": "snapshots are bounded by bytes: set snapshots.memory",
+    "stalenessAcceptable": "every request checks the log for new commits, once for all that ask at a time",
+    "evaluatePredicateHints": "hints are always evaluated",
+    "evaluateJsonPredicateHints": "hints are always evaluated",
+    "evaluateJsonPredicateHintsV2": "hints are always evaluated",
+    "queryTablePageSizeLimit": "answers are streamed whole",
+    "queryTablePageTokenTtlMs": "answers are streamed whole",
+    "refreshTokenTtlMs": "refresh tokens live 24 hours",
+}

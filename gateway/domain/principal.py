@@ -1,0 +1,36 @@
+"""Who is asking: a recipient, or a platform service."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+ALL_SHARES = "*"
+
+
+class PrincipalKind(StrEnum):
+    RECIPIENT = "recipient"
+    SERVICE = "service"
+
+
+class Permission(StrEnum):
+    """What a platform service may do besides asking for itself."""
+
+    # Present tokens and verified identities of recipients, as the edge does.
+    EDGE = "edge"
+    ACT_FOR_RECIPIENTS = "actForRecipients"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Principal:
+    """A recipient or a platform service, and the shares it is granted."""
+
+    name: str
+    kind: PrincipalKind
+    # Folded names; ``ALL_SHARES`` alone grants every share.
+    shares: frozenset[str]
+    permissions: frozenset[Permission] = frozenset()
+    disabled: bool = False
+
+    def may_see(self, folded_share: str) -> bool:
+        return ALL_SHARES in self.shares or folded_share in self.shares

@@ -1,0 +1,44 @@
+"""Shares, schemas and tables as the catalog knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from gateway.domain.location import Location
+from gateway.domain.name import TableName
+
+
+class AccessMode(StrEnum):
+    URL = "url"
+    DIR = "dir"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    name: str
+    id: str
+    display_name: str = ""
+    comment: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schema:
+    name: str
+    share: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A catalog entry: what is shared under a name, and how."""
+
+    name: TableName
+    id: str
+    share_id: str
+    location: Location
+    auxiliary_locations: tuple[Location, ...] = ()
+    access_modes: tuple[AccessMode, ...] = (AccessMode.URL,)
+    history_shared: bool = False
+    start_version: int = 0
