@@ -38,7 +38,11 @@ class CatalogStore(Protocol):
 
     async def find_recipient(self, name: str) -> Principal | None: ...
 
-    async def find_service(self, name: str) -> Principal | None: ...
+    async def find_service_by_certificate(self, names: Sequence[str]) -> Principal | None:
+        """Return the platform service that one of a client certificate's names belongs to."""
+
+    async def find_service_key(self, name: str) -> tuple[Principal, str] | None:
+        """Return a platform service and the PEM key that verifies its JWTs, where it has one."""
 
     async def find_share(self, principal: Principal, share: str) -> Share | None: ...
 
@@ -75,7 +79,7 @@ class LogReader(Protocol):
     """Reads a table's ``_delta_log/`` and nothing else."""
 
     async def list_log(self, table: Location, *, start: str) -> Sequence[LogFile]:
-        """Return the files whose names are equal to ``start`` or sort after it, by name; empty if there is no log."""
+        """Return the files named ``start`` or sorting after it, by name; empty if there is no log."""
 
     async def read_log(self, table: Location, name: str) -> bytes:
         """Return a log file's content; raise ``NotFound`` when it is gone."""
@@ -152,7 +156,8 @@ class AuditLog(Protocol):
 
 
 class RpcMetrics(Protocol):
-    def observe_rpc(self, side: str, method: str, code: str, elapsed: timedelta) -> None: ...
+    def observe_rpc(self, method: str, code: str, elapsed: timedelta) -> None:
+        """Count a call that this process has answered; ``method`` is the full gRPC method name."""
 
 
 class HttpMetrics(Protocol):

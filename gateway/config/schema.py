@@ -207,7 +207,7 @@ class LogConfig(Section):
 class LimitsConfig(Section):
     """What every recipient gets unless its own entry says otherwise."""
 
-    rate: RateConfig = RateConfig(requestsPerSecond=100, burst=200)  # type: ignore[call-arg] # by alias
+    rate: RateConfig = RateConfig(requestsPerSecond=100, burst=200)
 
 
 class SnapshotsConfig(Section):

@@ -22,7 +22,7 @@ class Audience(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """What a service may do for the bearer of a grant. Services take locations from here, never from a request."""
+    """What a service may do for its bearer. Locations are taken from here, never from a request."""
 
     principal: str
     # The platform service that asked for the principal; empty when the principal asked itself.

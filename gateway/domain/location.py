@@ -1,4 +1,4 @@
-"""Where a table or a storage lives: parsed once, then the same object is checked, signed, scoped and echoed."""
+"""Where a table or a storage lives: parsed once; that object is checked, signed, scoped and echoed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _AUTHORITY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]*")
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A directory in a store. Two spellings of one directory are equal; ``text`` keeps the one that was given."""
+    """A directory in a store. Two spellings of it are equal; ``text`` keeps the one that was given."""
 
     scheme: str
     authority: str

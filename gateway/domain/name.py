@@ -50,9 +50,7 @@ def _check(name: str, kind: str, forbidden: re.Pattern[str]) -> str:
     if not name:
         raise InvalidArgument(f"a {kind} name must not be empty")
     if len(name) > MAX_LENGTH:
-        raise InvalidArgument(
-            f"a {kind} name must not exceed {MAX_LENGTH} characters, this one has {len(name)}"
-        )
+        raise InvalidArgument(f"a {kind} name has at most {MAX_LENGTH} characters, this one has {len(name)}")
     if found := forbidden.search(name):
         raise InvalidArgument(f"a {kind} name must not contain {found.group()!r}: {name!r}")
     if not name.isprintable() and any("\ud800" <= char <= "\udfff" for char in name):
