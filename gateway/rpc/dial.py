@@ -1,0 +1,67 @@
+"""Channels to services in other processes."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from grpc import aio
+
+from gateway.config.schema import TlsConfig
+from gateway.errors import InvalidArgument
+from gateway.rpc.tls import channel_credentials
+
+# Every call reads, so every call may be tried again when no service has answered it.
+_SERVICE_CONFIG: Final = {
+    "loadBalancingConfig": [{"round_robin": {}}],
+    "methodConfig": [
+        {
+            "name": [{}],
+            "retryPolicy": {
+                "maxAttempts": 3,
+                "initialBackoff": "0.05s",
+                "maxBackoff": "0.5s",
+                "backoffMultiplier": 2,
+                "retryableStatusCodes": ["UNAVAILABLE"],
+            },
+        }
+    ],
+}
+_OPTIONS: Final = (
+    ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
+    ("grpc.enable_retries", 1),
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    # A replica that comes back is used within seconds.
+    ("grpc.max_reconnect_backoff_ms", 5_000),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+)
+
+
+def dial(addresses: str | Sequence[str], tls: TlsConfig | None) -> aio.Channel:
+    """Open a channel that takes turns over all addresses."""
+    target, authority = _target((addresses,) if isinstance(addresses, str) else tuple(addresses))
+    options: list[tuple[str, Any]] = [*_OPTIONS]
+    if authority:
+        options.append(("grpc.default_authority", authority))
+    if tls is None:
+        return aio.insecure_channel(target, options=options)
+    return aio.secure_channel(target, channel_credentials(tls), options=options)
+
+
+def _target(addresses: tuple[str, ...]) -> tuple[str, str]:
+    """Return one gRPC target for the addresses, and the name to check certificates for where it needs one."""
+    if len(addresses) == 1:
+        return addresses[0], ""
+    hosts = [address.rpartition(":")[0] for address in addresses]
+    try:
+        versions = {ipaddress.ip_address(host.strip("[]")).version for host in hosts}
+    except ValueError:
+        raise InvalidArgument(
+            "several addresses of one service must be IP addresses with ports; for names use one dns:///name:port"
+        ) from None
+    if len(versions) > 1:
+        raise InvalidArgument("the addresses of one service must not mix IPv4 and IPv6")
+    return f"ipv{versions.pop()}:{','.join(addresses)}", hosts[0]

@@ -1,0 +1,86 @@
+"""The gRPC listener of a process."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from grpc import aio
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1.health import aio as health_aio
+from grpc_reflection.v1alpha import reflection
+
+from gateway.config.schema import ServicesConfig
+from gateway.errors import Unavailable, Unsupported
+from gateway.ports import RpcMetrics
+from gateway.rpc.status import GuardInterceptor
+from gateway.rpc.tls import server_credentials
+
+HEALTH_SERVICE = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
+
+
+class Health:
+    """The health service of a process: each of its services serves, until the process is asked to stop."""
+
+    def __init__(self) -> None:
+        self._servicer: Any = health_aio.HealthServicer()
+
+    def register(self, server: aio.Server) -> None:
+        health_pb2_grpc.add_HealthServicer_to_server(self._servicer, server)
+
+    async def serve(self, service: str) -> None:
+        await self._servicer.set(service, health_pb2.HealthCheckResponse.SERVING)
+
+    async def stop(self) -> None:
+        await self._servicer.enter_graceful_shutdown()
+
+
+def network_server(settings: ServicesConfig, metrics: RpcMetrics) -> aio.Server:
+    """Return a server that is not listening yet."""
+    age = settings.max_connection_age // timedelta(milliseconds=1)
+    return aio.server(
+        interceptors=[GuardInterceptor(metrics)],
+        options=[
+            # Clients come back by name after this long, and so find new replicas.
+            ("grpc.max_connection_age_ms", age),
+            ("grpc.max_connection_age_grace_ms", 60_000),
+            # A port that is taken is an error, not a second listener.
+            ("grpc.so_reuseport", 0),
+            ("grpc.keepalive_permit_without_calls", 1),
+            ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+        ],
+    )
+
+
+async def listen(server: aio.Server, settings: ServicesConfig, services: Sequence[str]) -> int:
+    """Start to listen where the settings say, and return the port; refuse to do so unprotected."""
+    if settings.tls is None and not is_private(settings.listen):
+        raise Unsupported(
+            f"services.listen: {settings.listen} is not on loopback, so it needs services.tls (mutual TLS)"
+        )
+    if settings.reflection:
+        reflection.enable_server_reflection((*services, HEALTH_SERVICE, reflection.SERVICE_NAME), server)
+    try:
+        if settings.tls is None:
+            port = server.add_insecure_port(settings.listen)
+        else:
+            port = server.add_secure_port(settings.listen, server_credentials(settings.tls))
+    except RuntimeError as exc:
+        raise Unavailable(f"services.listen: {settings.listen} cannot be listened on; is it taken?") from exc
+    await server.start()
+    return port
+
+
+def is_private(listen_address: str) -> bool:
+    """Tell whether only this machine can reach an address."""
+    if listen_address.startswith("unix:"):
+        return True
+    host = listen_address.rpartition(":")[0].strip("[]")
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
