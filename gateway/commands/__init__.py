@@ -1,0 +1,76 @@
+"""The subcommands of ``sluice``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import Final
+
+from gateway.config.faults import ConfigError
+from gateway.errors import GatewayError
+
+# In the order of a user's first day. A module brings HELP, configure(parser) and run(args, env).
+COMMANDS: Final = {
+    "demo": "demo",
+    "serve": "serve",
+    "check-config": "check_config",
+    "token": "token",
+    "keys": "keys",
+    "compare": "compare",
+    "version": "version",
+}
+_EPILOG: Final = """\
+first steps:
+  sluice demo                          try it: a sample share on 127.0.0.1, no configuration
+  sluice check-config server.yaml      see what a configuration would serve
+  sluice serve --config server.yaml    serve it
+
+`sluice COMMAND --help` tells more about each.
+"""
+
+
+def dispatch(arguments: Sequence[str], env: Mapping[str, str]) -> int:
+    """Run the command that the arguments name, and return the exit status."""
+    args = _parser().parse_args(arguments)
+    try:
+        status: int = args.run(args, env)
+    except ConfigError as exc:
+        return _complain(str(exc), 2)
+    except GatewayError as exc:
+        return _complain(exc.message, 1)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader has seen enough, as in `sluice check-config … | head`.
+        sys.stderr.close()
+        return 0
+    return status
+
+
+def _complain(message: str, status: int) -> int:
+    print(f"sluice: {message}", file=sys.stderr)
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="sluice",
+        description="A Delta Sharing gateway: presigned URLs and directory-scoped credentials for tables.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name, module_name in COMMANDS.items():
+        module: ModuleType = import_module(f"gateway.commands.{module_name}")
+        command = commands.add_parser(
+            name,
+            help=module.HELP,
+            description=f"{module.HELP[0].upper()}{module.HELP[1:]}.",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.configure(command)
+        command.set_defaults(run=module.run)
+    return parser

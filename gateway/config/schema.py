@@ -3,19 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 from pydantic.alias_generators import to_camel
 
-from gateway.config.value import parse_size, parse_span
+from gateway.config.value import (
+    parse_format_version,
+    parse_moment,
+    parse_share_names,
+    parse_size,
+    parse_span,
+    parse_storage_name,
+    parse_targets,
+    parse_token_hash,
+    typed,
+)
 from gateway.domain.principal import Permission
 from gateway.domain.table import AccessMode
 
 Span = Annotated[timedelta, BeforeValidator(parse_span)]
 Size = Annotated[int, BeforeValidator(parse_size)]
+Moment = Annotated[datetime, BeforeValidator(parse_moment)]
+ShareNames = Annotated[tuple[str, ...] | Literal["*"], BeforeValidator(parse_share_names)]
+Targets = Annotated[str | tuple[str, ...], BeforeValidator(parse_targets)]
+
+# Keys of the reference server that mean nothing here, and what to do instead.
+NOT_APPLICABLE: Final[Mapping[str, str]] = {
+    "deltaTableCacheSize": "snapshots are bounded by bytes: set snapshots.memory",
+    "stalenessAcceptable": "every request checks the log for new commits, once for all that ask at a time",
+    "evaluatePredicateHints": "hints are always evaluated",
+    "evaluateJsonPredicateHints": "hints are always evaluated",
+    "evaluateJsonPredicateHintsV2": "hints are always evaluated",
+    "queryTablePageSizeLimit": "answers are streamed whole",
+    "queryTablePageTokenTtlMs": "answers are streamed whole",
+    "refreshTokenTtlMs": "refresh tokens live 24 hours",
+}
 
 
 class ServiceName(StrEnum):
@@ -37,8 +62,13 @@ class Section(BaseModel):
 class ReferenceSection(Section):
     """A mapping that the reference server defines: its other keys are warned of, not refused."""
 
+    # Keys of the reference server that mean nothing here, and what to do instead.
+    not_applicable: ClassVar[Mapping[str, str]] = {}
+
 
 class TableConfig(ReferenceSection):
+    not_applicable = {"cdfEnabled": "set historyShared to share a table's history and its changes"}
+
     name: str
     location: str
     id: str = ""
@@ -79,8 +109,8 @@ class SslConfig(ReferenceSection):
 class TokenConfig(Section):
     """A recipient's bearer token, as its hash: ``sha256:`` and 64 hexadecimal digits."""
 
-    hash: str = Field(pattern=r"^sha256:[0-9a-f]{64}$")
-    expires: AwareDatetime | None = None
+    hash: Annotated[str, AfterValidator(parse_token_hash)]
+    expires: Moment | None = None
 
 
 class IdentityConfig(Section):
@@ -93,7 +123,7 @@ class IdentityConfig(Section):
 class RateConfig(Section):
     """How many requests a second a recipient may make for long, and at once."""
 
-    requests_per_second: float = Field(gt=0)
+    requests_per_second: float = Field(gt=0, allow_inf_nan=False)
     burst: int = Field(ge=1)
 
 
@@ -102,7 +132,7 @@ class RecipientConfig(Section):
     tokens: tuple[TokenConfig, ...] = ()
     identities: tuple[IdentityConfig, ...] = ()
     # Names of shares, or "*" for all.
-    shares: tuple[str, ...] | Literal["*"] = ()
+    shares: ShareNames = ()
     disabled: bool = False
     rate: RateConfig | None = None
 
@@ -116,16 +146,16 @@ class PrincipalConfig(Section):
     # PEM, Ed25519 or RSA: verifies the JWTs that the service sends as ``authorization`` metadata.
     public_key: str = ""
     permissions: tuple[Permission, ...] = ()
-    shares: tuple[str, ...] | Literal["*"] = ()
+    shares: ShareNames = ()
 
 
 class StorageConfig(Section):
     """A location prefix that belongs to a vendor. ``options`` are the vendor's own."""
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")
+    name: Annotated[str, AfterValidator(parse_storage_name)]
     prefix: str
     vendor: str
-    options: Mapping[str, Any] = Field(default_factory=dict)
+    options: Annotated[Mapping[str, Any], BeforeValidator(typed)] = Field(default_factory=dict)
 
 
 class TlsConfig(Section):
@@ -143,7 +173,7 @@ class ServicesConfig(Section):
     # host:port or unix:/path of this process' gRPC services.
     listen: str = ""
     # gRPC targets of the services that do not run here; several are shared out in turn.
-    addresses: Mapping[ServiceName, str | tuple[str, ...]] = Field(default_factory=dict)
+    addresses: Mapping[ServiceName, Targets] = Field(default_factory=dict)
     tls: TlsConfig | None = None
     reflection: bool = False
     max_connection_age: Span = timedelta(minutes=5)
@@ -218,8 +248,10 @@ class SnapshotsConfig(Section):
 class Config(ReferenceSection):
     """A whole file."""
 
+    not_applicable = NOT_APPLICABLE
+
     # The reference server's keys.
-    version: Literal[1] = 1
+    version: Annotated[int, BeforeValidator(parse_format_version)] = 1
     shares: tuple[ShareConfig, ...] = ()
     authorization: AuthorizationConfig | None = None
     host: str = "127.0.0.1"
@@ -246,20 +278,7 @@ class Config(ReferenceSection):
     log: LogConfig = LogConfig()
     limits: LimitsConfig = LimitsConfig()
     snapshots: SnapshotsConfig = SnapshotsConfig()
-    # Empty: ``$XDG_STATE_HOME/sluice`` or ``~/.local/state/sluice``.
+    # Left out: ``$XDG_STATE_HOME/sluice`` or ``~/.local/state/sluice``.
     state_dir: str = ""
     # How long requests under way may take to finish once a stop was asked for.
     grace: Span = timedelta(seconds=30)
-
-
-# Keys of the reference server that mean nothing here, and what to do instead.
-NOT_APPLICABLE: Mapping[str, str] = {
-    "deltaTableCacheSize": "snapshots are bounded by bytes: set snapshots.memory",
-    "stalenessAcceptable": "every request checks the log for new commits, once for all that ask at a time",
-    "evaluatePredicateHints": "hints are always evaluated",
-    "evaluateJsonPredicateHints": "hints are always evaluated",
-    "evaluateJsonPredicateHintsV2": "hints are always evaluated",
-    "queryTablePageSizeLimit": "answers are streamed whole",
-    "queryTablePageTokenTtlMs": "answers are streamed whole",
-    "refreshTokenTtlMs": "refresh tokens live 24 hours",
-}

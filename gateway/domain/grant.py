@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Final
 
 from gateway.domain.location import Location
 from gateway.domain.name import TableName
 from gateway.domain.table import AccessMode
 from gateway.errors import InvalidArgument, Unsupported
 
-MAX_LIFE = timedelta(seconds=60)
+MAX_LIFE: Final = timedelta(seconds=60)
 
 
 class Audience(StrEnum):
@@ -42,7 +43,7 @@ class Grant:
     def location_at(self, index: int) -> Location:
         """Return the table's own location for 0, or the nth auxiliary one."""
         locations = (self.location, *self.auxiliary_locations)
-        if index >= len(locations):
+        if not 0 <= index < len(locations):
             raise InvalidArgument(f"the grant for {self.table} has no location {index}")
         return locations[index]
 

@@ -23,11 +23,17 @@ _SCHEMES: Final = {
 _URI: Final = re.compile(
     r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/]*)(?P<path>/.*)?", re.DOTALL
 )
+# Hadoop spells local files with a single slash.
+_FILE_URI: Final = re.compile(r"file:(?P<path>/(?!/).*)", re.DOTALL | re.IGNORECASE)
 # C0, DEL, C1, separators that break lines, and lone surrogates: no store needs them, several mangle them.
 _UNSAFE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-# Read by one layer as text and by the next as a separator or a dot segment.
-_ENCODED_SEPARATOR: Final = re.compile(r"%(?:2e|2f|5c|00)", re.IGNORECASE)
-_AUTHORITY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]*")
+# Read by one layer as text and by the next as a separator, a dot segment or a control character, however
+# often the percent sign was itself encoded; and the overlong spellings that lenient decoders accept.
+_ENCODED: Final = re.compile(
+    r"%(?:25)*(?:2e|2f|5c|[01][0-9a-f]|7f|c0%(?:25)*a[ef]|c1%(?:25)*9c)", re.IGNORECASE
+)
+_BUCKET: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?")
+_CONTAINER: Final = re.compile(r"(?P<container>\$?[A-Za-z0-9_-]+)@(?P<host>[A-Za-z0-9.-]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +80,22 @@ def parse_location(text: str) -> Location:
     """Parse a URI or an absolute local path; refuse whatever could name another place to another reader."""
     if found := _UNSAFE.search(text):
         raise InvalidArgument(f"a location must not contain the character {found.group()!r}")
-    if found := _ENCODED_SEPARATOR.search(text):
+    if found := _ENCODED.search(text):
         raise InvalidArgument(f"a location must not contain {found.group()}: {text!r}")
     if "\\" in text:
         raise InvalidArgument(f"a location must not contain a backslash: {text!r}")
     scheme, authority, path = _split(text)
-    return Location(
-        scheme=scheme, authority=authority, path=_checked_path(path, text), text=text.rstrip("/") or text
-    )
+    checked = _checked_path(path, text)
+    # The slash of the local root is all its path: without it, the text would not be a location any more.
+    kept = text.removesuffix("/") if checked or authority else text
+    return Location(scheme=scheme, authority=authority, path=checked, text=kept)
 
 
 def _split(text: str) -> tuple[str, str, str]:
     if text.startswith("/"):
         return "file", "", text
+    if match := _FILE_URI.fullmatch(text):
+        return "file", "", match["path"]
     match = _URI.fullmatch(text)
     if match is None:
         raise InvalidArgument(f"a location is a URI or an absolute path, not {text!r}")
@@ -95,28 +104,37 @@ def _split(text: str) -> tuple[str, str, str]:
         raise InvalidArgument(
             f"the scheme {match['scheme']!r} is not supported; use one of {', '.join(_SCHEMES)}"
         )
-    authority, path = match["authority"], match["path"] or ""
-    if scheme == "file":
-        if authority not in {"", "localhost"}:
-            raise InvalidArgument(f"a file location has no host: {text!r}")
-        return scheme, "", path
-    if not _AUTHORITY.fullmatch(authority) or authority.count("@") != (scheme == "abfss"):
-        raise InvalidArgument(f"the bucket or container of {text!r} is not valid")
-    return scheme, _folded_authority(scheme, authority), path
+    authority, path = _folded_authority(scheme, match["authority"]), match["path"] or ""
+    if authority is None:
+        raise InvalidArgument(f"the host, bucket or container of {text!r} is not valid")
+    if scheme == "file" and not path:
+        raise InvalidArgument(f"a file location has an absolute path: {text!r}")
+    return scheme, authority, path
 
 
-def _folded_authority(scheme: str, authority: str) -> str:
-    # A container is the same through the blob and the dfs endpoint of its account.
+def _folded_authority(scheme: str, authority: str) -> str | None:
+    """Return the one spelling of an authority, or None if it is not one."""
     authority = authority.lower()
-    return authority.replace(".blob.", ".dfs.", 1) if scheme == "abfss" else authority
+    if scheme == "file":
+        return "" if authority in {"", "localhost"} else None
+    if scheme != "abfss":
+        return authority if _BUCKET.fullmatch(authority) and ".." not in authority else None
+    match = _CONTAINER.fullmatch(authority)
+    # An empty label: a host name with a dot at its end is an alias of the one without.
+    if match is None or not all(match["host"].split(".")):
+        return None
+    # A container is the same through the blob and the dfs endpoint of its account.
+    return f"{match['container']}@{match['host'].replace('.blob.', '.dfs.', 1)}"
 
 
 def _checked_path(path: str, text: str) -> str:
-    path = path.strip("/") if not path.startswith("//") else path
-    segments = path.split("/") if path else []
-    for segment in segments:
-        if segment in {"", ".", ".."}:
-            raise InvalidArgument(f"a location must not contain empty, '.' or '..' segments: {text!r}")
-        if not segment.strip() or segment.rstrip(".") == "":
-            raise InvalidArgument(f"a location must not contain blank or dotted segments: {text!r}")
+    if path in {"", "/"}:
+        return ""
+    path = path.removeprefix("/").removesuffix("/")
+    for segment in path.split("/"):
+        if not segment.strip():
+            raise InvalidArgument(f"a location must not contain empty or blank segments: {text!r}")
+        # Besides the dot segments: some stores drop dots from a name's end.
+        if segment.endswith("."):
+            raise InvalidArgument(f"a location must not contain a segment that ends with a dot: {text!r}")
     return path

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Final
 
 from gateway.errors import InvalidArgument
 
-MAX_LENGTH = 255
+MAX_LENGTH: Final = 255
 
-_FORBIDDEN = re.compile(r"[\x00-\x20/\x7f]")
-_FORBIDDEN_BELOW_SHARE = re.compile(r"[\x00-\x20/\x7f.]")
+_FORBIDDEN: Final = re.compile(r"[\x00-\x20/\x7f]")
+_FORBIDDEN_BELOW_SHARE: Final = re.compile(r"[\x00-\x20/\x7f.]")
+_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
+# A URL path with such a segment is another path by the time it arrives.
+_DOT_SEGMENTS: Final = frozenset({".", ".."})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +35,13 @@ class TableName:
 
 def fold(name: str) -> str:
     """Return the form under which names that differ only in case are the same."""
-    return name.lower()
+    # Not lower(): it spells a sigma by its place in the word, so that ΟΔΟΣ and οδοσ would differ.
+    return name.casefold()
 
 
 def check_share_name(name: str) -> str:
+    if name in _DOT_SEGMENTS:
+        raise InvalidArgument(f"a share name must not be {name!r}: no URL can carry it")
     return _check(name, "share", _FORBIDDEN)
 
 
@@ -53,6 +60,6 @@ def _check(name: str, kind: str, forbidden: re.Pattern[str]) -> str:
         raise InvalidArgument(f"a {kind} name has at most {MAX_LENGTH} characters, this one has {len(name)}")
     if found := forbidden.search(name):
         raise InvalidArgument(f"a {kind} name must not contain {found.group()!r}: {name!r}")
-    if not name.isprintable() and any("\ud800" <= char <= "\udfff" for char in name):
-        raise InvalidArgument(f"a {kind} name must not contain a lone surrogate")
+    if _SURROGATE.search(name):
+        raise InvalidArgument(f"a {kind} name must not contain a lone surrogate: {name!r}")
     return name

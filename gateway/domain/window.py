@@ -13,6 +13,11 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 URL_PARTS: Final = 4
 CREDENTIAL_PARTS: Final = 2
 
+# Clients renew a quarter of an hour ahead; what has less left than this is renewed over and over.
+LEAST_LEFT: Final = timedelta(minutes=20)
+
+_SECOND: Final = timedelta(seconds=1)
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -26,8 +31,15 @@ class Window:
 def window_at(now: datetime, life: timedelta, parts: int, key: bytes) -> Window:
     """Return the window around ``now`` for a key; keys are offset, so that they do not all turn at once."""
     # Whole seconds throughout: signatures carry seconds, and a URL must not outlive what we report.
-    width = max(int(life.total_seconds()) // parts, 1)
+    width = _width(life, parts) // _SECOND
     offset = int.from_bytes(hashlib.sha256(key).digest()[:8]) % width
-    elapsed = (now - EPOCH) // timedelta(seconds=1)
-    start = EPOCH + timedelta(seconds=(elapsed - offset) // width * width + offset)
-    return Window(start=start, end=start + timedelta(seconds=width), expires_at=start + life)
+    elapsed = (now - EPOCH) // _SECOND
+    start = EPOCH + ((elapsed - offset) // width * width + offset) * _SECOND
+    return Window(start=start, end=start + width * _SECOND, expires_at=start + life // _SECOND * _SECOND)
+
+
+def _width(life: timedelta, parts: int) -> timedelta:
+    width = life / parts
+    if life > LEAST_LEFT:
+        width = min(width, life - LEAST_LEFT)
+    return max(width, _SECOND)

@@ -231,7 +231,7 @@ async def test_a_stream_arrives_in_order(carrier):
 
 async def test_a_failure_in_mid_stream_comes_after_what_was_sent(carrier):
     carrier.servicer.raises = errors.Unsupported("cannot go on")
-    pages = []
+    pages: list[int] = []
 
     with pytest.raises(aio.AioRpcError) as caught:
         await drain(carrier.stub.Query(pb.QueryRequest(grant="fail at 3")), pages)
@@ -257,7 +257,7 @@ async def test_a_stream_that_is_cancelled_stops_the_servicer(carrier):
 
 
 async def test_a_deadline_within_a_stream_ends_it(carrier):
-    pages = []
+    pages: list[int] = []
 
     with pytest.raises(aio.AioRpcError) as caught:
         await drain(carrier.stub.Query(pb.QueryRequest(grant="hang at 1"), timeout=0.3), pages)

@@ -1,0 +1,93 @@
+# `make` alone lists what there is. Python 3.11 or newer is all that a target needs: it makes its own environment.
+
+PORT ?= 8080
+# More arguments for pytest, as in `make test-fast TESTS="-k names -x"`.
+TESTS ?=
+# Which benchmarks to run; all when empty.
+BENCH ?=
+
+is_new_enough := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
+PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3.14 python3 python; do \
+	$$python $(is_new_enough) 2>/dev/null && echo $$python && exit; done; echo no-python)
+
+bin := .venv/bin
+protos := $(wildcard proto/gateway/v1/*.proto)
+
+# Touched when an environment is complete, so that the next start does not look again.
+run_ready := .venv/.run
+dev_ready := .venv/.dev
+client_ready := .venv-client/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-fast test-all test-integration test-e2e lint format proto proto-check proto-breaking \
+	bench lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: $(run_ready) ## Serve sample tables on 127.0.0.1 (PORT=8080) until Ctrl-C
+	@exec $(bin)/sluice demo --port $(PORT)
+
+test: $(dev_ready) $(client_ready) ## Run all tests that need no root (at most 25 minutes)
+	@$(bin)/pytest -m "not system" $(TESTS)
+
+test-fast: $(dev_ready) ## Run the tests that need nothing but Python (under two minutes)
+	@$(bin)/pytest -m fast $(TESTS)
+
+test-all: $(dev_ready) $(client_ready) ## Run `make test`, and what needs programs from apt and Go
+	@$(bin)/pytest $(TESTS)
+
+test-integration: $(dev_ready) $(client_ready) ## Run the tests against real components
+	@$(bin)/pytest -m "integration and not system" $(TESTS)
+
+test-e2e: $(dev_ready) $(client_ready) ## Run the tests with clients in processes of their own
+	@$(bin)/pytest -m "e2e and not system" $(TESTS)
+
+lint: $(dev_ready) ## Check style, types, layers, protos and the tree
+	@$(bin)/ruff check
+	@$(bin)/ruff format --check
+	@$(bin)/mypy
+	@$(bin)/lint-imports
+	@$(bin)/buf lint proto
+	@$(bin)/buf format proto --diff --exit-code
+	@.ci/check-proto fresh
+	@.ci/check-proto compatible
+	@.ci/check-tree
+
+format: $(dev_ready) ## Format the code, and fix what can be fixed
+	@$(bin)/ruff check --fix
+	@$(bin)/ruff format
+	@$(bin)/buf format proto --write
+
+proto: $(dev_ready) ## Generate gateway/v1 from proto
+	@PATH="$(CURDIR)/$(bin):$$PATH" $(bin)/python -m grpc_tools.protoc -I proto --python_out=. \
+		--grpc_python_out=. --mypy_out=quiet:. --mypy_grpc_out=quiet:. $(protos)
+
+proto-check: $(dev_ready) ## Check that gateway/v1 is what `make proto` would write
+	@.ci/check-proto fresh
+
+proto-breaking: $(dev_ready) ## Check that the protos still understand the last release (AGAINST=ref)
+	@.ci/check-proto compatible $(AGAINST)
+
+bench: $(dev_ready) ## Run the benchmarks (BENCH=name for one); results go to bench/results
+	@$(bin)/python -m bench $(BENCH)
+
+lock: $(dev_ready) ## Pin the newest versions that pyproject.toml allows, with hashes
+	@.ci/lock
+
+clean: ## Remove the environments, caches and everything else that make has made
+	rm -rf .venv .venv-client .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis *.egg-info build
+
+$(run_ready): requirements.txt pyproject.toml
+	@$(call environment,.venv,requirements.txt) --project --stamp $@
+
+$(dev_ready): requirements-dev.txt pyproject.toml
+	@$(call environment,.venv,requirements-dev.txt) --project --stamp $@ --stamp $(run_ready)
+
+$(client_ready): requirements-client.txt
+	@$(call environment,.venv-client,requirements-client.txt) --stamp $@
+
+define environment
+	if [ $(PYTHON) = no-python ]; then echo "setting up: needs Python 3.11 or newer; name it with PYTHON=..." >&2; exit 1; fi; \
+	$(PYTHON) deploy/dev/environment.py $(1) $(2)
+endef

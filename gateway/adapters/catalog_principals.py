@@ -1,0 +1,125 @@
+"""The recipients and platform services of a configuration, checked and sorted into an index."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Final, Literal, TypeVar
+
+from gateway.adapters.catalog_index import PrincipalIndex, TokenEntry
+from gateway.config.faults import Fault
+from gateway.config.schema import AuthorizationConfig, Config, PrincipalConfig, RecipientConfig
+from gateway.domain.name import fold
+from gateway.domain.principal import ALL_SHARES, Principal, PrincipalKind
+
+# The recipient of a file with a single token, and the one that stands for everybody.
+BEARER: Final = "bearer"
+ANONYMOUS: Final = "anonymous"
+
+_HASH_PREFIX: Final = "sha256:"
+# What a request without a token presents: nobody's, or everybody would be that recipient.
+_EMPTY_SHA256: Final = hashlib.sha256(b"").digest()
+_EVERYTHING: Final = frozenset({ALL_SHARES})
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+class PrincipalReader:
+    """Reads principals, and keeps every fault that it finds on the way."""
+
+    def __init__(self, faults: list[Fault]) -> None:
+        self._faults = faults
+        self._names: dict[str, str] = {}
+        self._recipients: dict[str, Principal] = {}
+        self._tokens: dict[bytes, TokenEntry] = {}
+        self._identities: dict[tuple[str, str], Principal] = {}
+        self._services: dict[str, Principal] = {}
+        self._certificates: dict[str, Principal] = {}
+        self._keys: dict[str, str] = {}
+
+    def read(self, config: Config) -> PrincipalIndex:
+        for number, recipient in enumerate(config.recipients):
+            self._read_recipient(recipient, f"recipients[{number}]")
+        if config.authorization is not None:
+            self._read_authorization(config.authorization)
+        for number, service in enumerate(config.principals):
+            self._read_service(service, f"principals[{number}]")
+        return PrincipalIndex(
+            recipients=self._recipients,
+            tokens=self._tokens,
+            identities=self._identities,
+            services=self._services,
+            certificates=self._certificates,
+            keys=self._keys,
+            anonymous=self._read_anonymous() if config.allow_anonymous else None,
+        )
+
+    def _read_recipient(self, config: RecipientConfig, path: str) -> None:
+        principal = Principal(
+            name=config.name,
+            kind=PrincipalKind.RECIPIENT,
+            shares=_folded(config.shares),
+            disabled=config.disabled,
+        )
+        self._add_recipient(principal, path)
+        for number, token in enumerate(config.tokens):
+            sha256 = bytes.fromhex(token.hash.removeprefix(_HASH_PREFIX))
+            entry = TokenEntry(sha256=sha256, principal=principal, expires_at=token.expires)
+            self._add_token(entry, f"{path}.tokens[{number}]")
+        for number, identity in enumerate(config.identities):
+            key = (identity.issuer, identity.subject)
+            self._add(self._identities, key, principal, f"{path}.identities[{number}]")
+
+    def _read_authorization(self, config: AuthorizationConfig) -> None:
+        path = "authorization.bearerToken"
+        principal = Principal(name=BEARER, kind=PrincipalKind.RECIPIENT, shares=_EVERYTHING)
+        sha256 = hashlib.sha256(config.bearer_token.get_secret_value().encode()).digest()
+        self._add_recipient(principal, path)
+        self._add_token(TokenEntry(sha256=sha256, principal=principal), path)
+
+    def _read_anonymous(self) -> Principal:
+        principal = Principal(name=ANONYMOUS, kind=PrincipalKind.RECIPIENT, shares=_EVERYTHING)
+        self._add_recipient(principal, "allowAnonymous")
+        return principal
+
+    def _read_service(self, config: PrincipalConfig, path: str) -> None:
+        principal = Principal(
+            name=config.name,
+            kind=PrincipalKind.SERVICE,
+            shares=_folded(config.shares),
+            permissions=frozenset(config.permissions),
+        )
+        self._add_name(config.name, path)
+        self._services[config.name] = principal
+        if config.certificate:
+            self._add(self._certificates, config.certificate, principal, f"{path}.certificate")
+        if config.public_key:
+            self._keys[config.name] = config.public_key
+
+    def _add_recipient(self, principal: Principal, path: str) -> None:
+        self._add_name(principal.name, path)
+        self._recipients[principal.name] = principal
+
+    def _add_name(self, name: str, path: str) -> None:
+        # One name space: limits, audit events and grants know a principal by its name alone.
+        if name in self._names:
+            self._fault(path, f"the name {name!r} is that of {self._names[name]} already")
+        self._names[name] = path
+
+    def _add_token(self, entry: TokenEntry, path: str) -> None:
+        if entry.sha256 == _EMPTY_SHA256:
+            self._fault(path, "is the empty token, which everybody has")
+        self._add(self._tokens, entry.sha256, entry, path)
+
+    def _add(self, entries: dict[_Key, _Value], key: _Key, value: _Value, path: str) -> None:
+        if key in entries:
+            self._fault(path, "stands in this file twice; it must tell one principal from all others")
+        entries[key] = value
+
+    def _fault(self, path: str, message: str) -> None:
+        self._faults.append(Fault(path=path, message=message))
+
+
+def _folded(shares: Iterable[str] | Literal["*"]) -> frozenset[str]:
+    return _EVERYTHING if shares == ALL_SHARES else frozenset(fold(share) for share in shares)

@@ -1,0 +1,78 @@
+"""TLS for the REST listener: an operator's certificate, or one that is made at the start."""
+
+from __future__ import annotations
+
+import ipaddress
+import ssl
+import tempfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from gateway.config.schema import SslConfig
+from gateway.errors import InvalidArgument
+
+_LIFE: Final = timedelta(days=365)
+
+
+def server_context(settings: SslConfig, host: str) -> ssl.SSLContext:
+    """Return what the listener needs; a self-signed certificate lives as long as the process."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if settings.self_signed:
+        _load_self_signed(context, host)
+    else:
+        _load_files(context, settings)
+    return context
+
+
+def _load_files(context: ssl.SSLContext, settings: SslConfig) -> None:
+    password = None
+    if settings.certificate_password_file:
+        password = Path(settings.certificate_password_file).read_text(encoding="utf-8").rstrip("\n")
+    try:
+        context.load_cert_chain(settings.certificate_file, settings.certificate_key_file or None, password)
+    except (OSError, ssl.SSLError) as exc:
+        raise InvalidArgument(
+            f"ssl: the certificate {settings.certificate_file} cannot be used with its key and password"
+        ) from exc
+
+
+def _load_self_signed(context: ssl.SSLContext, host: str) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "sluice")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(minutes=5))
+        .not_valid_after(now + _LIFE)
+        .add_extension(x509.SubjectAlternativeName(_names(host)), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    # The ssl module reads certificates from files only.
+    with tempfile.NamedTemporaryFile(suffix=".pem") as file:
+        file.write(
+            key.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            )
+            + certificate.public_bytes(serialization.Encoding.PEM)
+        )
+        file.flush()
+        context.load_cert_chain(file.name)
+
+
+def _names(host: str) -> list[x509.GeneralName]:
+    try:
+        own: x509.GeneralName = x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        own = x509.DNSName(host)
+    return [own, x509.DNSName("localhost")]

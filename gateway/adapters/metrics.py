@@ -1,0 +1,175 @@
+"""Prometheus metrics of one process, in a registry of their own."""
+
+from __future__ import annotations
+
+import platform
+from datetime import datetime, timedelta
+from typing import Final
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    Info,
+    ProcessCollector,
+)
+
+from gateway.domain.audit import AuditKind
+
+# What stands for every value that is not known beforehand.
+OTHER: Final = "other"
+# A path that no route matches.
+UNMATCHED: Final = "unmatched"
+
+_HTTP_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_LATENCY: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0)
+_LAG: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
+# Far more than there are routes or gRPC methods: a caller that invents values ends up in ``OTHER``.
+_MAX_VALUES: Final = 200
+
+
+class PrometheusMetrics:
+    """Counts what the process does. A label is always present and never takes a caller's own words."""
+
+    def __init__(self, *, version: str) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        GCCollector(registry=self.registry)
+        build = Info("sluice_build", "What is running.", registry=self.registry)
+        build.info({"version": version, "python": platform.python_version()})
+        self._http = _RequestMetrics("http", ("route", "method"), "status", self.registry)
+        self._rpc = _RequestMetrics("rpc", ("method",), "code", self.registry)
+        self._routes = _BoundedValues()
+        self._rpc_methods = _BoundedValues()
+        self._codes = _BoundedValues()
+        self._throttled = self._counter("throttled_requests", "Requests refused by a rate limit.")
+        self._files = self._counter("files_signed", "Files whose URLs were handed out.")
+        self._bytes = self._counter("files_signed_bytes", "Size of the files whose URLs were handed out.")
+        self._lag = Histogram(
+            "sluice_event_loop_lag_seconds",
+            "How late the event loop woke a sleeping task.",
+            buckets=_LAG,
+            registry=self.registry,
+        )
+        self._audit = _AuditSeries(self.registry)
+        self._reloads = _ReloadSeries(self.registry)
+
+    def observe_http(self, route: str, method: str, status: int, elapsed: timedelta) -> None:
+        """Count an answered request; ``route`` is a template, empty for a path that matches none."""
+        known = self._routes.admit(route or UNMATCHED)
+        method = method if method in _HTTP_METHODS else OTHER
+        self._http.observe((known, method), str(status), elapsed)
+
+    def observe_rpc(self, method: str, code: str, elapsed: timedelta) -> None:
+        self._rpc.observe((self._rpc_methods.admit(method),), self._codes.admit(code), elapsed)
+
+    def count_throttled(self) -> None:
+        self._throttled.inc()
+
+    def count_files(self, files: int, size: int) -> None:
+        self._files.inc(files)
+        self._bytes.inc(size)
+
+    def observe_lag(self, lag: timedelta) -> None:
+        self._lag.observe(lag.total_seconds())
+
+    def count_audit_event(self, kind: AuditKind) -> None:
+        """Count an event that is on disk."""
+        self._audit.events.labels(kind).inc()
+
+    def count_audit_failure(self) -> None:
+        """Count a write to the audit log that failed, however many events it carried."""
+        self._audit.failures.inc()
+
+    def count_audit_drops(self, events: int) -> None:
+        self._audit.drops.inc(events)
+
+    def set_audit_backlog(self, size: int) -> None:
+        self._audit.backlog.set(size)
+
+    def set_config(self, generation: str, at: datetime) -> None:
+        """Name the configuration that came into force; the one before disappears."""
+        self._reloads.generation.info({"generation": generation})
+        self._reloads.last_success.set(at.timestamp())
+
+    def count_reload(self, generation: str, at: datetime) -> None:
+        """Count a changed configuration that came into force."""
+        self._reloads.reloads.labels("success").inc()
+        self.set_config(generation, at)
+
+    def count_refused_reload(self) -> None:
+        """Count a changed configuration that was refused, so that the old one stays in force."""
+        self._reloads.reloads.labels("failure").inc()
+
+    def _counter(self, name: str, help_text: str) -> Counter:
+        return Counter(f"sluice_{name}", help_text, registry=self.registry)
+
+
+class _RequestMetrics:
+    """Requests by labels and outcome, and their latency by labels alone."""
+
+    def __init__(self, kind: str, labels: tuple[str, ...], outcome: str, registry: CollectorRegistry) -> None:
+        self._requests = Counter(
+            f"sluice_{kind}_requests", "Requests answered.", (*labels, outcome), registry=registry
+        )
+        self._duration = Histogram(
+            f"sluice_{kind}_request_duration_seconds",
+            "From the first byte of a request to the last of its answer.",
+            labels,
+            buckets=_LATENCY,
+            registry=registry,
+        )
+        # Looking a child up by its labels costs more than counting, and this is on every request's path.
+        self._children: dict[tuple[tuple[str, ...], str], tuple[Counter, Histogram]] = {}
+
+    def observe(self, labels: tuple[str, ...], outcome: str, elapsed: timedelta) -> None:
+        children = self._children.get((labels, outcome))
+        if children is None:
+            children = self._requests.labels(*labels, outcome), self._duration.labels(*labels)
+            self._children[labels, outcome] = children
+        children[0].inc()
+        children[1].observe(elapsed.total_seconds())
+
+
+class _AuditSeries:
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.events = Counter("sluice_audit_events", "Audit events on disk.", ("kind",), registry=registry)
+        self.failures = Counter("sluice_audit_failures", "Audit writes that failed.", registry=registry)
+        self.drops = Counter("sluice_audit_dropped_events", "Audit events lost unwritten.", registry=registry)
+        self.backlog = Gauge(
+            "sluice_audit_backlog_bytes", "Audit events that wait to be written.", registry=registry
+        )
+        for kind in AuditKind:
+            self.events.labels(kind)
+
+
+class _ReloadSeries:
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.reloads = Counter(
+            "sluice_config_reloads", "Changed configurations, by outcome.", ("outcome",), registry=registry
+        )
+        self.last_success = Gauge(
+            "sluice_config_last_reload_success_timestamp_seconds",
+            "When the configuration in force was loaded.",
+            registry=registry,
+        )
+        self.generation = Info("sluice_config_generation", "The configuration in force.", registry=registry)
+        for outcome in ("success", "failure"):
+            self.reloads.labels(outcome)
+
+
+class _BoundedValues:
+    """Values of a label, up to a number; later ones share one."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+
+    def admit(self, value: str) -> str:
+        if value in self._known:
+            return value
+        if len(self._known) >= _MAX_VALUES:
+            return OTHER
+        self._known.add(value)
+        return value

@@ -1,0 +1,147 @@
+"""Metrics and health over HTTP, on a port of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import logging
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Final
+
+from aiohttp import hdrs, web
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, choose_encoder, generate_latest
+
+from gateway.errors import InvalidArgument, Unavailable
+
+log = logging.getLogger(__name__)
+
+# What each needed service answers: ``ok``, or why it cannot serve.
+Readiness = Callable[[], Awaitable[Mapping[str, str]]]
+
+OK: Final = "ok"
+READY_TIMEOUT: Final = timedelta(seconds=5)
+_LISTEN: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%]+\]|[^\s:\[\]]*):(?P<port>\d{1,5})")
+_MAX_PORT: Final = 65535
+
+
+class OpsServer:
+    """Answers ``/metrics``, ``/healthz`` and ``/readyz``."""
+
+    def __init__(
+        self, registry: CollectorRegistry, ready: Readiness, *, timeout: timedelta = READY_TIMEOUT
+    ) -> None:
+        self._registry = registry
+        self._ready = ready
+        self._timeout = timeout
+        self._draining = False
+        # host:port, once it listens.
+        self.address = ""
+
+    def drain(self) -> None:
+        """Answer from now on that the process is not ready, so that no new requests are sent to it."""
+        self._draining = True
+
+    def app(self) -> web.Application:
+        app = web.Application(middlewares=[_errors_as_json])
+        app.on_response_prepare.append(_finish_headers)
+        app.router.add_get("/metrics", self._metrics)
+        app.router.add_get("/healthz", self._health)
+        app.router.add_get("/readyz", self._readiness)
+        return app
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        encode, content_type = _encoder(",".join(request.headers.getall(hdrs.ACCEPT, [])))
+        # In a thread: with many series this takes longer than requests should wait.
+        body = await asyncio.to_thread(encode, self._registry)
+        return web.Response(body=body, headers={hdrs.CONTENT_TYPE: content_type})
+
+    async def _health(self, _: web.Request) -> web.Response:
+        return _json({"status": OK})
+
+    async def _readiness(self, _: web.Request) -> web.Response:
+        if self._draining:
+            return _json({"status": "shutting down", "services": {}}, status=503)
+        try:
+            async with asyncio.timeout(self._timeout.total_seconds()):
+                services = dict(await self._ready())
+        except TimeoutError:
+            return _json({"status": "not ready: the check took too long", "services": {}}, status=503)
+        except Exception:
+            log.exception("the check for readiness failed")
+            return _json({"status": "not ready: the check failed", "services": {}}, status=503)
+        failing = sorted(name for name, state in services.items() if state != OK)
+        status = f"not ready: {', '.join(failing)}" if failing else OK
+        return _json({"status": status, "services": services}, status=503 if failing else 200)
+
+
+@asynccontextmanager
+async def serve_ops(listen: str, registry: CollectorRegistry, ready: Readiness) -> AsyncIterator[OpsServer]:
+    """Serve on ``host:port`` until the block is left; port 0 takes a free one."""
+    host, port = parse_listen(listen)
+    server = OpsServer(registry, ready)
+    runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=1.0)
+    await runner.setup()
+    try:
+        try:
+            await web.TCPSite(runner, host or None, port).start()
+        except OSError as exc:
+            raise Unavailable(_cannot_listen(listen, exc)) from exc
+        server.address = _address(runner.addresses[0])
+        yield server
+    finally:
+        await runner.cleanup()
+
+
+def parse_listen(text: str) -> tuple[str, int]:
+    """Return host and port of ``host:port``, ``[ipv6]:port`` or ``:port``, which is every interface."""
+    match = _LISTEN.fullmatch(text)
+    if match is None or int(match["port"]) > _MAX_PORT:
+        raise InvalidArgument(f"an address to listen on looks like 127.0.0.1:9401, not {text!r}")
+    return match["host"].strip("[]"), int(match["port"])
+
+
+def _encoder(accept: str) -> tuple[Callable[[CollectorRegistry], bytes], str]:
+    try:
+        return choose_encoder(accept)
+    except (TypeError, ValueError):
+        # A version that is not made of numbers.
+        return generate_latest, CONTENT_TYPE_PLAIN_0_0_4
+
+
+def _cannot_listen(listen: str, exc: OSError) -> str:
+    if exc.errno == errno.EADDRINUSE:
+        return f"{listen} is taken by another program; choose another metrics.listen"
+    return f"cannot listen on {listen}: {exc.strerror or exc}"
+
+
+def _address(name: tuple[object, ...] | str) -> str:
+    host, port = str(name[0]), name[1]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+@web.middleware
+async def _errors_as_json(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except web.HTTPException as exc:
+        response = _json({"status": exc.reason}, status=exc.status)
+        if allowed := exc.headers.get(hdrs.ALLOW):
+            response.headers[hdrs.ALLOW] = allowed
+        return response
+
+
+async def _finish_headers(_: web.Request, response: web.StreamResponse) -> None:
+    response.headers.popall(hdrs.SERVER, None)
+    response.headers[hdrs.CACHE_CONTROL] = "no-store"
+    response.headers["X-Content-Type-Options"] = "nosniff"
+
+
+def _json(body: Mapping[str, object], *, status: int = 200) -> web.Response:
+    return web.Response(text=json.dumps(body) + "\n", status=status, content_type="application/json")

@@ -1,0 +1,240 @@
+"""The composition root: the only place that knows edge, services and adapters at once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import secrets
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from grpc import aio
+
+from gateway.adapters.audit_log import AuditSettings, audit_log
+from gateway.adapters.catalog_yaml import YamlCatalog, build_index
+from gateway.adapters.keyring import Keyring, open_keyring
+from gateway.adapters.loop_lag import measured_loop
+from gateway.adapters.metrics import PrometheusMetrics
+from gateway.adapters.ops_server import OpsServer, serve_ops
+from gateway.adapters.storage_plan import LocalRoots
+from gateway.adapters.storages import OpenStorages
+from gateway.bootstrap.edge import EdgeParts, Rates, public_url, serve_edge
+from gateway.bootstrap.readiness import Readiness
+from gateway.bootstrap.reload import Reloader
+from gateway.bootstrap.services import WIRE_NAMES, Parts, build_service
+from gateway.config.load import Loaded
+from gateway.config.schema import Config, ServiceName
+from gateway.domain.audit import AuditEvent
+from gateway.domain.key import Purpose
+from gateway.errors import Internal
+from gateway.ports import AuditLog
+from gateway.rpc.dial import dial
+from gateway.rpc.local import LocalChannel
+from gateway.rpc.server import Health, listen, network_server
+
+_AUDITED: Final = frozenset({ServiceName.EDGE, ServiceName.CATALOG})
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A process that serves."""
+
+    config: Config
+    # host:port of the REST protocol; empty without an edge.
+    http_address: str
+    metrics_address: str
+    # Asks for the configuration to be read again.
+    reload: Callable[[], None]
+
+
+@asynccontextmanager
+async def running(
+    config: Config, source: Callable[[], Loaded], file: Path, http_socket: socket.socket | None = None
+) -> AsyncIterator[Running]:
+    """Run the configured parts until the block is left; then let requests under way finish."""
+    async with AsyncExitStack() as stack:
+        process = _Process(config, stack)
+        await process.open()
+        await process.start_services()
+        channels = process.dial_services()
+        ops = await process.start_operations(channels)
+        http_address = await process.start_edge(channels, http_socket)
+        reloader = process.watch(source, file)
+        # First of all to happen at the end: nobody should send new requests here.
+        stack.push_async_callback(process.drain, ops)
+        log.info("serving %s", ", ".join(config.services.run))
+        yield Running(
+            config=config,
+            http_address=http_address,
+            metrics_address=ops.address,
+            reload=reloader.ask,
+        )
+
+
+class _Process:
+    """The parts of this process, opened into one stack."""
+
+    def __init__(self, config: Config, stack: AsyncExitStack) -> None:
+        self._config = config
+        self._stack = stack
+        self._metrics = PrometheusMetrics(version=version("sluice"))
+        self._local = LocalChannel(self._metrics)
+        self._health = Health()
+        self._rates = Rates(config)
+        self._run = [name for name in ServiceName if name in config.services.run]
+
+    @property
+    def _services(self) -> list[ServiceName]:
+        return [name for name in self._run if name in WIRE_NAMES]
+
+    async def open(self) -> None:
+        """Open what the parts stand on."""
+        config = self._config
+        self._keyring: Keyring = await asyncio.to_thread(open_keyring, config, Path(config.state_dir))
+        self._audit: AuditLog = await self._open_audit()
+        self._catalog = YamlCatalog(await asyncio.to_thread(build_index, self._catalog_config(config)))
+        self._metrics.set_config(self._catalog.generation, _utcnow())
+        self._roots = LocalRoots(config)
+        keys = self._keyring.keys(Purpose.LOCAL_URL) if ServiceName.PRESIGN in self._run else None
+        self._storages = await self._stack.enter_async_context(
+            OpenStorages(config, public_url=public_url(config), url_keys=keys, grace=config.grace)
+        )
+
+    async def start_services(self) -> None:
+        """Register the services on the local channel and, where there is a listener, on the network."""
+        parts = Parts(
+            config=self._config,
+            keyring=self._keyring,
+            catalog=self._catalog,
+            storages=self._storages,
+            audit=self._audit,
+            clock=_utcnow,
+        )
+        servers = [self._local.as_server()]
+        settings = self._config.services
+        network = network_server(settings, self._metrics) if settings.listen else None
+        if network is not None:
+            servers.append(network)
+        for name in self._services:
+            register = build_service(name, parts)
+            for server in servers:
+                register(server)
+            await self._health.serve(WIRE_NAMES[name])
+        for server in servers:
+            self._health.register(server)
+        if network is not None:
+            await listen(network, settings, [WIRE_NAMES[name] for name in self._services])
+            self._stack.push_async_callback(network.stop, self._config.grace.total_seconds())
+
+    def dial_services(self) -> Mapping[ServiceName, aio.Channel]:
+        """Return a channel to each service that this process needs."""
+        needed = WIRE_NAMES if ServiceName.EDGE in self._run else self._services
+        return {name: self._dial(name) for name in needed}
+
+    def _dial(self, name: ServiceName) -> aio.Channel:
+        settings = self._config.services
+        if name in self._run:
+            return self._local.as_channel()
+        channel = dial(settings.addresses[name], settings.tls)
+        self._stack.push_async_callback(channel.close)
+        return channel
+
+    async def start_operations(self, channels: Mapping[ServiceName, aio.Channel]) -> OpsServer:
+        await self._stack.enter_async_context(measured_loop(self._metrics))
+        return await self._stack.enter_async_context(
+            serve_ops(self._config.metrics.listen, self._metrics.registry, Readiness(channels))
+        )
+
+    async def start_edge(
+        self, channels: Mapping[ServiceName, aio.Channel], http_socket: socket.socket | None
+    ) -> str:
+        if ServiceName.EDGE not in self._run:
+            return ""
+        parts = EdgeParts(
+            config=self._config,
+            keyring=self._keyring,
+            channels=channels,
+            roots=self._roots,
+            rates=self._rates,
+            audit=self._audit,
+            metrics=self._metrics,
+            clock=_utcnow,
+        )
+        return await self._stack.enter_async_context(serve_edge(parts, http_socket))
+
+    def watch(self, source: Callable[[], Loaded], file: Path) -> Reloader:
+        reloader = Reloader(
+            config=self._config, source=source, file=file, apply=self._apply, metrics=self._metrics
+        )
+        task = asyncio.create_task(reloader.watch())
+        self._stack.push_async_callback(_cancelled, task)
+        return reloader
+
+    async def drain(self, ops: OpsServer) -> None:
+        ops.drain()
+        await self._health.stop()
+
+    async def _apply(self, config: Config) -> str:
+        """Take up a changed configuration, all of it or nothing, and return its generation."""
+        index = await asyncio.to_thread(build_index, self._catalog_config(config))
+        await self._storages.reload(config)
+        await self._roots.reload(config)
+        self._rates.replace(config)
+        self._catalog.replace(index)
+        return self._catalog.generation
+
+    def _catalog_config(self, config: Config) -> Config:
+        # Only the catalog's own process holds the catalog.
+        return config if ServiceName.CATALOG in self._run else config.model_copy(update={"shares": ()})
+
+    async def _open_audit(self) -> AuditLog:
+        if not _AUDITED & set(self._run):
+            return _NoAuditLog()
+        settings, state = self._config.audit, Path(self._config.state_dir)
+        return await self._stack.enter_async_context(
+            audit_log(
+                AuditSettings(
+                    directory=Path(settings.directory) if settings.directory else state / "audit",
+                    replica=_replica(),
+                    segment_bytes=settings.segment_bytes,
+                    segment_age=settings.segment_age,
+                ),
+                self._metrics,
+                _utcnow,
+            )
+        )
+
+
+class _NoAuditLog:
+    """For a process none of whose services gives anything out by itself."""
+
+    async def append(self, event: AuditEvent) -> None:
+        raise Internal("this process keeps no audit log")
+
+    def note(self, event: AuditEvent) -> None:
+        raise Internal("this process keeps no audit log")
+
+
+def _replica() -> str:
+    """Return a name for this process that no other has."""
+    host = re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:40]
+    return f"{host}-{secrets.token_hex(4)}"
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+def _utcnow() -> datetime:
+    return datetime.now(UTC)

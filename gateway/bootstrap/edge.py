@@ -1,0 +1,124 @@
+"""Builds the REST edge of a process."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+from grpc import aio
+
+from gateway.adapters.certificate import server_context
+from gateway.adapters.keyring import Keyring
+from gateway.adapters.metrics import PrometheusMetrics
+from gateway.adapters.storage_plan import LocalRoots
+from gateway.config.schema import Config, RateConfig, ServiceName
+from gateway.domain.key import Purpose
+from gateway.edge.app import build
+from gateway.edge.handlers.files import FilesHandler
+from gateway.edge.server import Limits, Listen, serve
+from gateway.edge.settings import EdgePorts, EdgeSettings, Rate, Services
+from gateway.ports import AuditLog, Clock
+from gateway.v1.catalog_pb2_grpc import CatalogStub
+from gateway.v1.presign_pb2_grpc import PresignStub
+from gateway.v1.snapshot_pb2_grpc import SnapshotStub
+from gateway.v1.vending_pb2_grpc import VendingStub
+
+
+class Rates:
+    """The rate of each recipient, which a reload replaces."""
+
+    def __init__(self, config: Config) -> None:
+        self.replace(config)
+
+    def replace(self, config: Config) -> None:
+        self._default = _rate(config.limits.rate)
+        self._own = {entry.name: _rate(entry.rate) for entry in config.recipients if entry.rate is not None}
+
+    def __call__(self, recipient: str) -> Rate:
+        return self._own.get(recipient, self._default)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EdgeParts:
+    """What the edge is made of."""
+
+    config: Config
+    keyring: Keyring
+    channels: Mapping[ServiceName, aio.Channel]
+    roots: LocalRoots
+    rates: Rates
+    audit: AuditLog
+    metrics: PrometheusMetrics
+    clock: Clock
+
+
+@asynccontextmanager
+async def serve_edge(parts: EdgeParts, sock: socket.socket | None) -> AsyncIterator[str]:
+    """Serve the protocol, and give the address, until the block is left."""
+    config = parts.config
+    ssl_context = None if config.ssl is None else server_context(config.ssl, config.host)
+    listen = Listen(host=config.host, port=config.port, sock=sock, ssl_context=ssl_context)
+    app = build(_settings(parts), _services(parts.channels), _ports(parts))
+    async with serve(app, listen, _limits(config), grace=config.grace) as port:
+        yield f"{config.host}:{port}"
+
+
+def public_url(config: Config) -> str:
+    """Return what recipients put before ``/shares``."""
+    if config.public_url:
+        return config.public_url.rstrip("/")
+    scheme = "http" if config.ssl is None else "https"
+    host = f"[{config.host}]" if ":" in config.host else config.host
+    return f"{scheme}://{host}:{config.port}{config.endpoint}".rstrip("/")
+
+
+def _settings(parts: EdgeParts) -> EdgeSettings:
+    config = parts.config
+    return EdgeSettings(
+        prefix=config.endpoint,
+        public_url=public_url(config),
+        request_timeout=min(timedelta(seconds=config.request_timeout_seconds), config.services.timeout),
+        body_limit=config.http.body_limit,
+        body_timeout=config.http.body_timeout,
+        rate_of=parts.rates,
+        trusted_proxies=tuple(ipaddress.ip_network(text) for text in config.http.trusted_proxies),
+        anonymous=config.allow_anonymous,
+    )
+
+
+def _services(channels: Mapping[ServiceName, aio.Channel]) -> Services:
+    return Services(
+        catalog=CatalogStub(channels[ServiceName.CATALOG]),
+        snapshot=SnapshotStub(channels[ServiceName.SNAPSHOT]),
+        presign=PresignStub(channels[ServiceName.PRESIGN]),
+        vending=VendingStub(channels[ServiceName.VENDING]),
+    )
+
+
+def _ports(parts: EdgeParts) -> EdgePorts:
+    files = FilesHandler(roots=parts.roots, keys=parts.keyring.keys(Purpose.LOCAL_URL), clock=parts.clock)
+    return EdgePorts(
+        audit=parts.audit,
+        audit_required=parts.config.audit.required,
+        metrics=parts.metrics,
+        files=files,
+        clock=parts.clock,
+    )
+
+
+def _limits(config: Config) -> Limits:
+    return Limits(
+        header_limit=config.http.header_limit,
+        header_timeout=config.http.header_timeout,
+        write_timeout=config.http.write_timeout,
+        keep_alive=config.http.keep_alive,
+        max_connections=config.http.max_connections,
+    )
+
+
+def _rate(config: RateConfig) -> Rate:
+    return Rate(requests_per_second=config.requests_per_second, burst=config.burst)

@@ -1,0 +1,94 @@
+"""Takes up a changed configuration file without dropping a request."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from gateway.adapters.metrics import PrometheusMetrics
+from gateway.config.faults import ConfigError
+from gateway.config.load import Loaded
+from gateway.config.schema import Config
+from gateway.errors import GatewayError
+
+_INTERVAL: Final = 2.0
+# What every process takes up as it runs; the rest is read once.
+_LIVE: Final = frozenset({"shares", "recipients", "principals", "authorization", "storages", "limits"})
+
+log = logging.getLogger(__name__)
+
+
+class Reloader:
+    """Watches a file and applies what changed; a broken file is refused and the old one stays in force."""
+
+    def __init__(
+        self,
+        *,
+        config: Config,
+        source: Callable[[], Loaded],
+        file: Path,
+        apply: Callable[[Config], Awaitable[str]],
+        metrics: PrometheusMetrics,
+    ) -> None:
+        self._config = config
+        self._source = source
+        self._file = file
+        self._apply = apply
+        self._metrics = metrics
+        self._asked = asyncio.Event()
+
+    def ask(self) -> None:
+        """Read the file again soon, whether or not it looks changed."""
+        self._asked.set()
+
+    async def watch(self) -> None:
+        seen = await asyncio.to_thread(_signature, self._file)
+        while True:
+            try:
+                async with asyncio.timeout(_INTERVAL):
+                    await self._asked.wait()
+            except TimeoutError:
+                pass
+            now = await asyncio.to_thread(_signature, self._file)
+            if now == seen and not self._asked.is_set():
+                continue
+            self._asked.clear()
+            seen = now
+            await self.reload()
+
+    async def reload(self) -> bool:
+        """Read the file and apply it; tell whether that succeeded."""
+        try:
+            loaded = await asyncio.to_thread(self._source)
+            generation = await self._apply(loaded.config)
+        except (ConfigError, GatewayError, OSError) as exc:
+            log.error("the changed configuration is refused, the old one stays in force: %s", exc)  # noqa: TRY400 -- the faults are the message, the stack is ours
+            self._metrics.count_refused_reload()
+            return False
+        for warning in loaded.warnings:
+            log.warning("configuration: %s", warning)
+        if fixed := _fixed_changes(self._config, loaded.config):
+            log.warning("configuration: a change of %s needs a restart", ", ".join(fixed))
+        self._config = loaded.config
+        self._metrics.count_reload(generation, datetime.now(UTC))
+        log.info("configuration reloaded")
+        return True
+
+
+def _signature(file: Path) -> tuple[int, int, int] | None:
+    # A ConfigMap's file is a link that is moved: the inode changes, the time may not.
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _fixed_changes(old: Config, new: Config) -> list[str]:
+    fields = Config.model_fields
+    changed = [name for name in fields if name not in _LIVE and getattr(old, name) != getattr(new, name)]
+    return [fields[name].alias or name for name in changed]

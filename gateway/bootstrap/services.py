@@ -1,0 +1,105 @@
+"""Builds the gRPC services that a process runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from grpc import aio
+
+from gateway.adapters.keyring import Keyring
+from gateway.config.schema import Config, ServiceName
+from gateway.domain.grant import Audience
+from gateway.domain.key import Purpose
+from gateway.ports import AuditLog, CatalogStore, Clock, Storages
+from gateway.rpc.grant import GrantVerifier
+from gateway.services.catalog.grant_signer import GrantSigner
+from gateway.services.catalog.servicer import CatalogServicer
+from gateway.services.presign.servicer import PresignServicer
+from gateway.services.snapshot.servicer import SnapshotServicer
+from gateway.services.vending.servicer import VendingServicer
+from gateway.v1 import catalog_pb2_grpc, presign_pb2_grpc, snapshot_pb2_grpc, vending_pb2_grpc
+
+# Their names on the wire, for health and reflection.
+WIRE_NAMES: Final[Mapping[ServiceName, str]] = {
+    ServiceName.CATALOG: "gateway.v1.Catalog",
+    ServiceName.SNAPSHOT: "gateway.v1.Snapshot",
+    ServiceName.PRESIGN: "gateway.v1.Presign",
+    ServiceName.VENDING: "gateway.v1.Vending",
+}
+
+Register = Callable[[aio.Server], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What services are made of."""
+
+    config: Config
+    keyring: Keyring
+    catalog: CatalogStore
+    storages: Storages
+    audit: AuditLog
+    clock: Clock
+
+
+def build_service(name: ServiceName, parts: Parts) -> Register:
+    """Return what puts a service on a server."""
+    return _BUILDERS[name](parts)
+
+
+def _catalog(parts: Parts) -> Register:
+    key_id, private_key = parts.keyring.grant_private()
+    servicer = CatalogServicer(
+        store=parts.catalog,
+        signer=GrantSigner(key_id, private_key, parts.clock),
+        page_keys=parts.keyring.keys(Purpose.LIST_PAGE),
+        audit=parts.audit,
+        clock=parts.clock,
+    )
+    return _adder(catalog_pb2_grpc.add_CatalogServicer_to_server, servicer)
+
+
+def _snapshot(parts: Parts) -> Register:
+    servicer = SnapshotServicer(
+        storages=parts.storages,
+        verifier=_verifier(parts, Audience.SNAPSHOT),
+        clock=parts.clock,
+        memory=parts.config.snapshots.memory,
+    )
+    return _adder(snapshot_pb2_grpc.add_SnapshotServicer_to_server, servicer)
+
+
+def _presign(parts: Parts) -> Register:
+    servicer = PresignServicer(
+        storages=parts.storages,
+        verifier=_verifier(parts, Audience.PRESIGN),
+        clock=parts.clock,
+        life=timedelta(seconds=parts.config.pre_signed_url_timeout_seconds),
+    )
+    return _adder(presign_pb2_grpc.add_PresignServicer_to_server, servicer)
+
+
+def _vending(parts: Parts) -> Register:
+    servicer = VendingServicer(
+        storages=parts.storages, verifier=_verifier(parts, Audience.VENDING), clock=parts.clock
+    )
+    return _adder(vending_pb2_grpc.add_VendingServicer_to_server, servicer)
+
+
+_BUILDERS: Final[Mapping[ServiceName, Callable[[Parts], Register]]] = {
+    ServiceName.CATALOG: _catalog,
+    ServiceName.SNAPSHOT: _snapshot,
+    ServiceName.PRESIGN: _presign,
+    ServiceName.VENDING: _vending,
+}
+
+
+def _verifier(parts: Parts, audience: Audience) -> GrantVerifier:
+    return GrantVerifier(parts.keyring.grant_public(), audience, parts.clock)
+
+
+def _adder(add: Callable[[Any, aio.Server], None], servicer: Any) -> Register:
+    return lambda server: add(servicer, server)

@@ -1,0 +1,20 @@
+"""What a schema cannot say: rules that take in more than one value."""
+
+from __future__ import annotations
+
+from gateway.config.checks.access import check_access
+from gateway.config.checks.catalog import check_catalog
+from gateway.config.checks.http import check_http
+from gateway.config.checks.keys import check_keys
+from gateway.config.checks.services import check_services
+from gateway.config.checks.storage import check_storage
+from gateway.config.report import Report
+from gateway.config.schema import Config
+
+_CHECKS = (check_storage, check_catalog, check_access, check_http, check_services, check_keys)
+
+
+def check(config: Config, report: Report) -> None:
+    """Report everything that is wrong between the values of a configuration."""
+    for part in _CHECKS:
+        part(config, report)

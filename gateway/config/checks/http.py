@@ -1,0 +1,93 @@
+"""The REST listener, its address to the outside, and metrics."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+from gateway.config.address import is_host, parse_tcp
+from gateway.config.checks.file import check_file
+from gateway.config.path import Path
+from gateway.config.report import Report
+from gateway.config.schema import Config, ServiceName, SslConfig
+
+_SEGMENTS: Final = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+)*")
+
+
+def check_http(config: Config, report: Report) -> None:
+    if not is_host(config.host):
+        report.fault(("host",), "must be a host name or an IP address without brackets", config.host)
+    _check_endpoint(config.endpoint, report)
+    if config.public_url:
+        _check_public_url(config.public_url, report)
+    _check_metrics(config, report)
+    for index, text in enumerate(config.http.trusted_proxies):
+        _check_network(text, ("http", "trustedProxies", index), report)
+    if config.ssl is not None and ServiceName.EDGE in config.services.run:
+        _check_ssl(config.ssl, report)
+
+
+def _check_endpoint(endpoint: str, report: Report) -> None:
+    if endpoint != "/" and not _SEGMENTS.fullmatch(endpoint):
+        message = "must begin with / and not end with it, such as /delta-sharing, or be / alone"
+        report.fault(("endpoint",), message, endpoint)
+
+
+def _check_public_url(url: str, report: Report) -> None:
+    parts = _split(url)
+    if parts is None or parts.scheme not in {"http", "https"} or not is_host(parts.hostname or ""):
+        message = "must be an http or https URL, such as https://sharing.example.com/delta-sharing"
+    elif "?" in url or "#" in url:
+        message = "must not have a query or fragment"
+    elif "@" in parts.netloc:
+        message = "must not have a user or password"
+    elif not _SEGMENTS.fullmatch(parts.path.rstrip("/")):
+        message = "must have a path of letters, digits and ._~- only"
+    else:
+        return
+    report.fault(("publicUrl",), message, url)
+
+
+def _split(url: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(url)
+        # Reading the port is what checks it.
+        return parts if url.isprintable() and " " not in url and parts.port != 0 else None
+    except ValueError:
+        return None
+
+
+def _check_metrics(config: Config, report: Report) -> None:
+    path: Path = ("metrics", "listen")
+    try:
+        address = parse_tcp(config.metrics.listen)
+    except ValueError as exc:
+        report.fault(path, str(exc), config.metrics.listen)
+        return
+    is_taken = address.port and (address.host, address.port) == (config.host, config.port)
+    if is_taken and ServiceName.EDGE in config.services.run:
+        report.fault(path, "is where the REST protocol is served; choose another port", config.metrics.listen)
+
+
+def _check_network(text: str, path: Path, report: Report) -> None:
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        report.fault(path, "must be an IP address or network, such as 10.0.0.0/8", text)
+
+
+def _check_ssl(ssl: SslConfig, report: Report) -> None:
+    if ssl.self_signed:
+        return
+    for key, file in (
+        ("certificateFile", ssl.certificate_file),
+        ("certificateKeyFile", ssl.certificate_key_file),
+    ):
+        if file:
+            check_file(file, ("ssl", key), report)
+        else:
+            report.fault(("ssl", key), "is missing; give it, or selfSigned: true")
+    if ssl.certificate_password_file:
+        check_file(ssl.certificate_password_file, ("ssl", "certificatePasswordFile"), report)

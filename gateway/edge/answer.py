@@ -1,0 +1,82 @@
+"""Answers in the protocol's words: fields that are empty are left out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from aiohttp import hdrs, web
+
+from gateway.edge import capabilities
+from gateway.edge.access_mode import NAMES
+from gateway.v1.catalog_pb2 import Schema, Share, Table
+from gateway.v1.snapshot_pb2 import TableHead
+
+TABLE_VERSION: Final = "Delta-Table-Version"
+NDJSON: Final = "application/x-ndjson; charset=utf-8"
+
+_JSON: Final = "application/json; charset=utf-8"
+# Answers are made for one recipient and one moment.
+_PRIVATE: Final[dict[str, str]] = {hdrs.CACHE_CONTROL: "no-store"}
+
+
+def json_answer(value: Mapping[str, Any]) -> web.Response:
+    """Return an answer of one line: some clients read no further."""
+    body = json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode()
+    return web.Response(body=body, headers={hdrs.CONTENT_TYPE: _JSON, **_PRIVATE})
+
+
+def list_answer(items: Iterable[Mapping[str, Any]], next_page_token: str) -> web.Response:
+    """Return a page of a list. At the end there is no token: an empty one makes a client ask forever."""
+    value: dict[str, Any] = {"items": list(items)}
+    if next_page_token:
+        value["nextPageToken"] = next_page_token
+    return json_answer(value)
+
+
+def version_answer(version: int) -> web.Response:
+    return web.Response(headers={TABLE_VERSION: str(version), **_PRIVATE})
+
+
+def table_headers(head: TableHead, access_modes: str, *, end_stream_action: bool = False) -> dict[str, str]:
+    """Return the headers of every answer that begins with a table's head."""
+    return {
+        hdrs.CONTENT_TYPE: NDJSON,
+        TABLE_VERSION: str(head.version),
+        capabilities.HEADER: capabilities.render(
+            head.response_format, access_modes, end_stream_action=end_stream_action
+        ),
+        **_PRIVATE,
+    }
+
+
+def share_json(share: Share) -> dict[str, Any]:
+    return _present(
+        name=share.name,
+        id=share.id,
+        displayName=share.display_name,
+        comment=share.comment,
+        properties=dict(share.properties),
+    )
+
+
+def schema_json(schema: Schema) -> dict[str, Any]:
+    return _present(name=schema.name, share=schema.share)
+
+
+def table_json(table: Table) -> dict[str, Any]:
+    return _present(
+        name=table.name,
+        schema=table.schema,
+        share=table.share,
+        shareId=table.share_id,
+        id=table.id,
+        location=table.location,
+        auxiliaryLocations=list(table.auxiliary_locations),
+        accessModes=[NAMES[mode] for mode in table.access_modes],
+    )
+
+
+def _present(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value}

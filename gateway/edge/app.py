@@ -1,0 +1,126 @@
+"""The REST edge as an application: routes, one middleware around them, and the headers of every answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Final
+
+from aiohttp import hdrs, web
+
+from gateway.domain.local_url import PATH_PREFIX
+from gateway.edge.documentation import Documentation
+from gateway.edge.errors import Fault, StreamAborted, answer, fault_of
+from gateway.edge.exchange import OK, Edge, Exchange
+from gateway.edge.rate import RateLimiter
+from gateway.edge.request_id import request_id_from
+from gateway.edge.routes import ROUTES, Route
+from gateway.edge.settings import EdgePorts, EdgeSettings, Files, Rate, Services
+from gateway.ports import HttpMetrics
+from gateway.rpc.metadata import REQUEST_ID, current_request_id
+
+__all__ = ["EdgePorts", "EdgeSettings", "Files", "Rate", "Services", "build"]
+
+# The client went away before it had its answer; no standard status says so.
+_GONE: Final = Fault(status=499, error_code="CLIENT_GONE", message="the client closed the connection")
+_UNMATCHED: Final = "unmatched"
+
+_Endpoint = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_request_id: Final = web.RequestKey("request_id", str)
+_path: Final = web.RequestKey("path", str)
+_exchange: Final = web.RequestKey("exchange", Exchange)
+
+
+def build(settings: EdgeSettings, services: Services, ports: EdgePorts) -> web.Application:
+    """Return the application that serves the protocol below the prefix."""
+    edge = Edge(
+        settings=settings,
+        services=services,
+        ports=ports,
+        limiter=RateLimiter(settings.rate_of, ports.clock),
+    )
+    app = web.Application(client_max_size=settings.body_limit, middlewares=[_observing(ports.metrics)])
+    app.on_response_prepare.append(_finish_headers)
+    for route in ROUTES:
+        app.router.add_route(route.method, settings.base_path + route.pattern, _endpoint(edge, route))
+    _add_open_routes(app, settings, ports.files)
+    return app
+
+
+def _add_open_routes(app: web.Application, settings: EdgeSettings, files: Files | None) -> None:
+    """Add what needs no bearer token."""
+    documentation, base = Documentation(settings), settings.base_path
+    app.router.add_route("GET", f"{base}/openapi.json", _labelled("/openapi.json", documentation.openapi))
+    app.router.add_route("GET", f"{base}/docs", _labelled("/docs", documentation.page))
+    if files is not None:
+        for method in ("GET", "HEAD"):
+            endpoint = _labelled(f"/{PATH_PREFIX}/{{storage}}/{{path}}", files.handle)
+            app.router.add_route(method, f"{base}/{PATH_PREFIX}/{{storage}}/{{path:.+}}", endpoint)
+
+
+def _endpoint(edge: Edge, route: Route) -> _Endpoint:
+    async def endpoint(request: web.Request) -> web.StreamResponse:
+        request[_path] = route.path
+        exchange = request[_exchange] = Exchange(edge, request, route.operation, request[_request_id])
+        exchange.authenticate()
+        return await route.handler(exchange)
+
+    return endpoint
+
+
+def _labelled(path: str, handler: _Endpoint) -> _Endpoint:
+    async def endpoint(request: web.Request) -> web.StreamResponse:
+        request[_path] = path
+        return await handler(request)
+
+    return endpoint
+
+
+def _observing(metrics: HttpMetrics) -> Callable[..., Awaitable[web.StreamResponse]]:
+    @web.middleware
+    async def observe(request: web.Request, handler: _Endpoint) -> web.StreamResponse:
+        """Answer whatever goes wrong, then count the request and keep what became of it."""
+        started = time.perf_counter()
+        request[_request_id] = request_id_from(request.headers.get(REQUEST_ID))
+        current_request_id.set(request[_request_id])
+        status, outcome = _GONE.status, _GONE.error_code
+        try:
+            response, fault = await _answered(request, handler)
+            status = response.status if fault is None else fault.status
+            outcome = OK if fault is None else fault.error_code
+        except StreamAborted as exc:
+            status, outcome = exc.fault.status, exc.fault.error_code
+            raise
+        finally:
+            elapsed = timedelta(seconds=time.perf_counter() - started)
+            metrics.observe_http(request.get(_path, _UNMATCHED), request.method, status, elapsed)
+            if status == web.HTTPTooManyRequests.status_code:
+                metrics.count_throttled()
+            if exchange := request.get(_exchange):
+                exchange.note(status, outcome)
+        return response
+
+    return observe
+
+
+async def _answered(request: web.Request, handler: _Endpoint) -> tuple[web.StreamResponse, Fault | None]:
+    """Return the answer, and what went wrong where something did."""
+    try:
+        response = await handler(request)
+    except ConnectionError:
+        raise
+    except Exception as exc:
+        if isinstance(exc, web.HTTPException) and exc.status < web.HTTPBadRequest.status_code:
+            raise
+        fault = fault_of(exc)
+        return answer(fault), fault
+    exchange = request.get(_exchange)
+    return response, None if exchange is None else exchange.late_fault
+
+
+async def _finish_headers(request: web.Request, response: web.StreamResponse) -> None:
+    response.headers.popall(hdrs.SERVER, None)
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    if request_id := request.get(_request_id):
+        response.headers[REQUEST_ID] = request_id

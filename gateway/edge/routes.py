@@ -1,0 +1,62 @@
+"""The routes of the edge, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from aiohttp import web
+
+from gateway.edge.exchange import Exchange
+from gateway.edge.handlers import query, shares, tables
+
+Handler = Callable[[Exchange], Awaitable[web.StreamResponse]]
+
+# Any character but a slash: names may hold braces, which a plain placeholder would not match.
+_NAME: Final = "{%s:[^/]+}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """One method of one path below the prefix."""
+
+    method: str
+    # As in the OpenAPI document and in metrics.
+    path: str
+    # As in the audit log.
+    operation: str
+    handler: Handler
+
+    @property
+    def pattern(self) -> str:
+        """Return the path as the router wants it."""
+        path = self.path
+        for name in ("share", "schema", "table"):
+            path = path.replace(f"{{{name}}}", _NAME % name)
+        return path
+
+
+_TABLE: Final = "/shares/{share}/schemas/{schema}/tables/{table}"
+
+ROUTES: Final = (
+    Route(method="GET", path="/shares", operation="listShares", handler=shares.list_shares),
+    Route(method="GET", path="/shares/{share}", operation="getShare", handler=shares.get_share),
+    Route(method="GET", path="/shares/{share}/schemas", operation="listSchemas", handler=shares.list_schemas),
+    Route(
+        method="GET",
+        path="/shares/{share}/schemas/{schema}/tables",
+        operation="listTables",
+        handler=shares.list_tables,
+    ),
+    Route(
+        method="GET",
+        path="/shares/{share}/all-tables",
+        operation="listAllTables",
+        handler=shares.list_all_tables,
+    ),
+    Route(method="HEAD", path=_TABLE, operation="headTable", handler=tables.get_version),
+    Route(method="GET", path=f"{_TABLE}/version", operation="getTableVersion", handler=tables.get_version),
+    Route(method="GET", path=f"{_TABLE}/metadata", operation="getTableMetadata", handler=tables.get_metadata),
+    Route(method="POST", path=f"{_TABLE}/query", operation="queryTable", handler=query.query),
+)

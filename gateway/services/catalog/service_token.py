@@ -1,0 +1,124 @@
+"""JWTs by which platform services say who they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import jwt
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+from gateway.domain.principal import Principal
+from gateway.errors import Unauthenticated
+from gateway.ports import CatalogStore, Clock
+
+AUDIENCE: Final = "sluice"
+
+PublicKey = Ed25519PublicKey | RSAPublicKey | EllipticCurvePublicKey
+
+_MAX_AGE: Final = timedelta(hours=1)
+_SKEW: Final = timedelta(seconds=5)
+_MAX_LENGTH: Final = 16 * 1024
+_MIN_RSA_BITS: Final = 2048
+_MAX_KEYS: Final = 256
+
+
+class ServiceTokens:
+    """Finds the platform service that signed a token: its ``sub``, whose configured key verifies it."""
+
+    def __init__(self, store: CatalogStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._keys: dict[str, PublicKey] = {}
+
+    async def identify(self, token: str) -> Principal:
+        """Return the service; raise ``Unauthenticated``, with the same words whatever is wrong."""
+        try:
+            return await self._verified(token)
+        except (jwt.PyJWTError, UnsupportedAlgorithm, ValueError, TypeError, KeyError) as exc:
+            raise Unauthenticated(
+                "the service's token is not signed by the configured key of its subject for the audience "
+                f"{AUDIENCE!r}, or is expired or older than an hour"
+            ) from exc
+
+    async def _verified(self, token: str) -> Principal:
+        found = await self._store.find_service_key(_unverified_subject(token))
+        if found is None:
+            raise ValueError("no such service, or none with a key")
+        principal, pem = found
+        _check_times(_verified_claims(token, self._key(pem)), self._clock())
+        return principal
+
+    def _key(self, pem: str) -> PublicKey:
+        key = self._keys.get(pem)
+        if key is None:
+            if len(self._keys) >= _MAX_KEYS:
+                self._keys.clear()
+            key = self._keys[pem] = _parse_key(pem)
+        return key
+
+
+def _parse_key(pem: str) -> PublicKey:
+    key = load_pem_public_key(pem.encode())
+    if isinstance(key, RSAPublicKey) and key.key_size < _MIN_RSA_BITS:
+        raise ValueError("an RSA key has at least 2048 bits")
+    if not isinstance(key, PublicKey):
+        raise TypeError("not an Ed25519, RSA or EC key")
+    return key
+
+
+def _algorithm(key: PublicKey) -> str:
+    # By the key, never by the token's header: a public key must not be taken for an HMAC secret.
+    if isinstance(key, Ed25519PublicKey):
+        return "EdDSA"
+    if isinstance(key, RSAPublicKey):
+        return "RS256"
+    if isinstance(key.curve, SECP256R1):
+        return "ES256"
+    raise ValueError("an EC key is on P-256")
+
+
+def _unverified_subject(token: str) -> str:
+    if len(token) > _MAX_LENGTH:
+        raise ValueError("longer than any token")
+    subject = jwt.decode(token, options={"verify_signature": False})["sub"]
+    if not isinstance(subject, str):
+        raise TypeError("not a text")
+    return subject
+
+
+def _verified_claims(token: str, key: PublicKey) -> Mapping[str, Any]:
+    return jwt.decode(
+        token,
+        key,
+        algorithms=[_algorithm(key)],
+        audience=AUDIENCE,
+        # Times are checked by the injected clock.
+        options={
+            "require": ["sub", "aud", "iat", "exp"],
+            "verify_exp": False,
+            "verify_iat": False,
+            "verify_nbf": False,
+        },
+    )
+
+
+def _check_times(claims: Mapping[str, Any], now: datetime) -> None:
+    at = now.timestamp()
+    issued_at, expires_at = _seconds(claims["iat"]), _seconds(claims["exp"])
+    starts_at = max(issued_at, _seconds(claims.get("nbf", issued_at)))
+    if not starts_at - _SKEW.total_seconds() <= at < expires_at:
+        raise ValueError("expired, or not valid yet")
+    if at - issued_at > _MAX_AGE.total_seconds():
+        raise ValueError("too old")
+
+
+def _seconds(value: object) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise TypeError("not a time")
+    return value

@@ -1,0 +1,176 @@
+"""The catalog service: resolves names to grants, and lists what a caller may see."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import TypeVar
+
+from gateway.domain.key import Keys
+from gateway.domain.name import TableName, fold
+from gateway.domain.table import Schema, Share, Table
+from gateway.domain.window import EPOCH
+from gateway.errors import GatewayError, NotFound
+from gateway.ports import AuditLog, CatalogStore, Clock
+from gateway.rpc.metadata import request_id_of
+from gateway.rpc.peer import peer_of
+from gateway.rpc.status import Context
+from gateway.services.catalog.callers import Asker, Callers, Visitor
+from gateway.services.catalog.codec import (
+    audiences_from_proto,
+    schema_to_proto,
+    share_to_proto,
+    table_to_proto,
+)
+from gateway.services.catalog.grant_cache import GrantCache
+from gateway.services.catalog.grant_signer import GrantSigner
+from gateway.services.catalog.operation import Operation
+from gateway.services.catalog.paging import Pages
+from gateway.services.catalog.quoting import quoted
+from gateway.services.catalog.trail import Call, Trail
+from gateway.v1 import catalog_pb2 as pb
+from gateway.v1 import catalog_pb2_grpc
+
+Found = TypeVar("Found")
+
+
+class CatalogServicer(catalog_pb2_grpc.CatalogServicer):
+    """Answers for what is granted; for the rest as for what does not exist."""
+
+    def __init__(
+        self, *, store: CatalogStore, signer: GrantSigner, page_keys: Keys, audit: AuditLog, clock: Clock
+    ) -> None:
+        self._store = store
+        self._callers = Callers(store, clock)
+        self._grants = GrantCache(signer, clock)
+        self._pages = Pages(page_keys)
+        self._trail = Trail(audit, clock)
+        self._clock = clock
+
+    async def Resolve(self, request: pb.ResolveRequest, context: Context) -> pb.ResolveResponse:
+        name = TableName(request.share, request.schema, request.table)
+        operation = Operation("Resolve", name.share, name.schema, name.table)
+        async with self._asking(operation, request.caller, context) as (asker, call):
+            audiences = audiences_from_proto(request.audiences)
+            table = _existing(await self._store.find_table(asker.principal, name), "table", str(name))
+            generation = self._store.generation
+            signed = [self._grants.find_or_sign(asker, table, generation, audience) for audience in audiences]
+            expires_at = min(grant.expires_at for grant in signed)
+            await self._trail.keep_grant(call, asker, table, audiences, expires_at)
+        return pb.ResolveResponse(
+            principal=asker.principal.name,
+            table=table_to_proto(table),
+            grants=[grant.token for grant in signed],
+            expires_at_ms=(expires_at - EPOCH) // timedelta(milliseconds=1),
+        )
+
+    async def ListShares(self, request: pb.ListSharesRequest, context: Context) -> pb.ListSharesResponse:
+        operation = Operation("ListShares")
+        async with self._asking(operation, request.caller, context) as (asker, call):
+            page = self._pages.open(operation, request)
+            (after,) = page.after
+            found = await self._store.list_shares(asker.principal, after=after, limit=page.limit)
+            shares, token = self._pages.close(page, found, _share_key)
+            self._trail.note_answer(call, asker)
+        return pb.ListSharesResponse(
+            items=map(share_to_proto, shares), next_page_token=token, principal=asker.principal.name
+        )
+
+    async def GetShare(self, request: pb.GetShareRequest, context: Context) -> pb.GetShareResponse:
+        operation = Operation("GetShare", request.share)
+        async with self._asking(operation, request.caller, context) as (asker, call):
+            found = await self._store.find_share(asker.principal, request.share)
+            share = _existing(found, "share", request.share)
+            self._trail.note_answer(call, asker)
+        return pb.GetShareResponse(share=share_to_proto(share), principal=asker.principal.name)
+
+    async def ListSchemas(self, request: pb.ListSchemasRequest, context: Context) -> pb.ListSchemasResponse:
+        operation = Operation("ListSchemas", request.share)
+        async with self._asking(operation, request.caller, context) as (asker, call):
+            page = self._pages.open(operation, request)
+            (after,) = page.after
+            found = await self._store.list_schemas(
+                asker.principal, request.share, after=after, limit=page.limit
+            )
+            schemas, token = self._pages.close(page, _existing(found, "share", request.share), _schema_key)
+            self._trail.note_answer(call, asker)
+        return pb.ListSchemasResponse(
+            items=map(schema_to_proto, schemas), next_page_token=token, principal=asker.principal.name
+        )
+
+    async def ListTables(self, request: pb.ListTablesRequest, context: Context) -> pb.ListTablesResponse:
+        operation = Operation("ListTables", request.share, request.schema)
+        async with self._asking(operation, request.caller, context) as (asker, call):
+            page = self._pages.open(operation, request)
+            (after,) = page.after
+            found = await self._store.list_tables(
+                asker.principal, request.share, request.schema, after=after, limit=page.limit
+            )
+            existing = _existing(found, "schema", f"{request.share}.{request.schema}")
+            tables, token = self._pages.close(page, existing, _table_key)
+            self._trail.note_answer(call, asker)
+        return pb.ListTablesResponse(
+            items=map(table_to_proto, tables), next_page_token=token, principal=asker.principal.name
+        )
+
+    async def ListAllTables(
+        self, request: pb.ListAllTablesRequest, context: Context
+    ) -> pb.ListAllTablesResponse:
+        operation = Operation("ListAllTables", request.share)
+        async with self._asking(operation, request.caller, context) as (asker, call):
+            page = self._pages.open(operation, request, first=("", ""))
+            schema, table = page.after
+            found = await self._store.list_all_tables(
+                asker.principal, request.share, after=(schema, table), limit=page.limit
+            )
+            existing = _existing(found, "share", request.share)
+            tables, token = self._pages.close(page, existing, _schema_and_table_key)
+            self._trail.note_answer(call, asker)
+        return pb.ListAllTablesResponse(
+            items=map(table_to_proto, tables), next_page_token=token, principal=asker.principal.name
+        )
+
+    @asynccontextmanager
+    async def _asking(
+        self, operation: Operation, caller: pb.Caller, context: Context
+    ) -> AsyncIterator[tuple[Asker, Call]]:
+        """Find out who is asking, and note what is refused."""
+        peer = peer_of(context)
+        call = Call(
+            operation=operation,
+            request_id=request_id_of(context),
+            remote=context.peer(),
+            started_at=self._clock(),
+        )
+        visitor, asker = Visitor(local=peer.local), None
+        try:
+            visitor = await self._callers.meet(peer)
+            asker = await self._callers.identify(visitor, caller)
+            yield asker, call
+        except GatewayError as error:
+            if not (asker or visitor).edge:
+                self._trail.note_denial(call, error, asker)
+            raise
+
+
+def _existing(found: Found | None, kind: str, name: str) -> Found:
+    if found is None:
+        raise NotFound(f"{kind} {quoted(name)} does not exist, please contact your share provider")
+    return found
+
+
+def _share_key(share: Share) -> tuple[str, ...]:
+    return (fold(share.name),)
+
+
+def _schema_key(schema: Schema) -> tuple[str, ...]:
+    return (fold(schema.name),)
+
+
+def _table_key(table: Table) -> tuple[str, ...]:
+    return (fold(table.name.table),)
+
+
+def _schema_and_table_key(table: Table) -> tuple[str, ...]:
+    return (fold(table.name.schema), fold(table.name.table))

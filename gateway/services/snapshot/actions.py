@@ -1,0 +1,155 @@
+"""What a file of the log says: files added and removed, protocol and metadata."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+from polars.exceptions import PanicException, PolarsError
+
+from gateway.errors import Unsupported
+from gateway.services.snapshot.path import encode_paths
+from gateway.services.snapshot.snapshot import Metadata, Protocol
+
+_TEXTS: Final = pl.Map(pl.String, pl.String)
+
+# ``encoded`` is the path as it goes into URLs, null where it cannot be served.
+FILES: Final[Mapping[str, pl.DataType]] = {
+    "path": pl.String(),
+    "encoded": pl.String(),
+    "partitionValues": _TEXTS,
+    "size": pl.Int64(),
+    "stats": pl.String(),
+    "hasDeletionVector": pl.Boolean(),
+}
+
+# What is read of the log, by action; everything else in it is skipped.
+_FIELDS: Final[Mapping[str, Mapping[str, pl.DataType]]] = {
+    "add": {
+        "path": pl.String(),
+        "partitionValues": _TEXTS,
+        "size": pl.Int64(),
+        "stats": pl.String(),
+        "deletionVector": pl.Struct({"storageType": pl.String}),
+    },
+    "remove": {"path": pl.String()},
+    "protocol": {"minReaderVersion": pl.Int32(), "readerFeatures": pl.List(pl.String)},
+    "metaData": {
+        "id": pl.String(),
+        "name": pl.String(),
+        "description": pl.String(),
+        "format": pl.Struct({"provider": pl.String}),
+        "schemaString": pl.String(),
+        "partitionColumns": pl.List(pl.String),
+        "configuration": _TEXTS,
+    },
+}
+_COMMIT: Final = pl.Schema({action: pl.Struct(fields) for action, fields in _FIELDS.items()})
+# A checkpoint's removes are tombstones of files that it does not list.
+_CHECKPOINT: Final[tuple[str, ...]] = ("add", "protocol", "metaData", "sidecar")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actions:
+    """The actions of one file of the log."""
+
+    # The columns of ``FILES``.
+    files: pl.DataFrame
+    removed: pl.Series
+    protocol: Protocol | None
+    metadata: Metadata | None
+
+
+def read_commit(name: str, content: bytes) -> Actions:
+    return _read(name, lambda: pl.read_ndjson(io.BytesIO(content), schema=_COMMIT))
+
+
+def read_checkpoint(name: str, content: bytes) -> Actions:
+    return _read(name, lambda: _read_checkpoint(name, content))
+
+
+def _read(name: str, read: Callable[[], pl.DataFrame]) -> Actions:
+    # A panic is how the library meets bytes that it did not expect, and no ``Exception``.
+    try:
+        frame = read()
+        return Actions(
+            files=_files(name, _rows(frame, "add")),
+            removed=_removed(name, _rows(frame, "remove")),
+            protocol=_protocol(_rows(frame, "protocol")),
+            metadata=_metadata(name, _rows(frame, "metaData")),
+        )
+    except (PolarsError, PanicException) as exc:
+        raise damaged(name, "cannot be parsed") from exc
+
+
+def damaged(name: str, reason: str) -> Unsupported:
+    """Return the error for a file of the log that is not what it should be."""
+    return Unsupported(f"the table's log is damaged: {name} {reason}")
+
+
+def _read_checkpoint(name: str, content: bytes) -> pl.DataFrame:
+    known = pl.read_parquet_schema(io.BytesIO(content))
+    frame = pl.read_parquet(
+        io.BytesIO(content), columns=[column for column in _CHECKPOINT if column in known]
+    )
+    if "sidecar" in known and frame["sidecar"].is_not_null().any():
+        raise Unsupported(f"{name} is a V2 checkpoint, which is not supported")
+    return frame
+
+
+def _rows(frame: pl.DataFrame, action: str) -> pl.DataFrame:
+    """Return the actions of one kind, with a column for each field that is read of it."""
+    wanted = _FIELDS[action]
+    if action not in frame.columns:
+        return pl.DataFrame(schema=wanted)
+    rows = frame.filter(pl.col(action).is_not_null()).select(pl.col(action).struct.unnest())
+    absent = [
+        pl.lit(None, dtype=dtype).alias(name) for name, dtype in wanted.items() if name not in rows.columns
+    ]
+    return rows.with_columns(absent).select(list(wanted))
+
+
+def _files(name: str, adds: pl.DataFrame) -> pl.DataFrame:
+    if adds["path"].has_nulls() or adds["size"].has_nulls() or (adds["size"] < 0).any():
+        raise damaged(name, "adds a file without a path or a size")
+    return adds.with_columns(
+        encode_paths(adds["path"]).alias("encoded"),
+        pl.col("partitionValues").fill_null(pl.lit({}, dtype=_TEXTS)),
+        pl.col("deletionVector").is_not_null().alias("hasDeletionVector"),
+    ).select(pl.col(column).cast(dtype) for column, dtype in FILES.items())
+
+
+def _removed(name: str, removes: pl.DataFrame) -> pl.Series:
+    if removes["path"].has_nulls():
+        raise damaged(name, "removes a file without a path")
+    return removes["path"]
+
+
+def _protocol(rows: pl.DataFrame) -> Protocol | None:
+    if rows.is_empty():
+        return None
+    last = rows.row(-1, named=True)
+    return Protocol(
+        min_reader_version=last["minReaderVersion"] or 1, reader_features=tuple(last["readerFeatures"] or ())
+    )
+
+
+def _metadata(name: str, rows: pl.DataFrame) -> Metadata | None:
+    if rows.is_empty():
+        return None
+    last = rows.row(-1, named=True)
+    if last["id"] is None or last["schemaString"] is None:
+        raise damaged(name, "describes the table without an id or a schema")
+    configuration = last["configuration"] or {}
+    return Metadata(
+        id=last["id"],
+        name=last["name"],
+        description=last["description"],
+        provider=(last["format"] or {}).get("provider") or "parquet",
+        schema_string=last["schemaString"],
+        partition_columns=tuple(last["partitionColumns"] or ()),
+        configuration={key: value for key, value in configuration.items() if value is not None},
+    )

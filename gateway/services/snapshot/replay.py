@@ -1,0 +1,71 @@
+"""From the actions of a log to a snapshot: what was added and not removed since."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import polars as pl
+
+from gateway.errors import Unsupported
+from gateway.ports import LogFile
+from gateway.services.snapshot.actions import FILES, Actions
+from gateway.services.snapshot.snapshot import Snapshot
+
+# A refresh appends a chunk; reading many small ones costs more than joining them now and then.
+_MAX_CHUNKS: Final = 32
+
+
+def load(
+    checkpoint: Sequence[Actions], commits: Sequence[Actions], version: int, anchor: LogFile
+) -> Snapshot:
+    """Return the version that a checkpoint, if any, and the commits after it make up."""
+    files = pl.concat([part.files for part in checkpoint]) if checkpoint else pl.DataFrame(schema=FILES)
+    protocol = next((part.protocol for part in checkpoint if part.protocol), None)
+    metadata = next((part.metadata for part in checkpoint if part.metadata), None)
+    for commit in commits:
+        protocol, metadata = commit.protocol or protocol, commit.metadata or metadata
+    if protocol is None or metadata is None:
+        raise Unsupported("the table's log is damaged: it has no protocol or no metaData action")
+    return Snapshot(
+        version=version,
+        protocol=protocol,
+        metadata=metadata,
+        files=_reconcile(files, commits),
+        anchor=anchor,
+    )
+
+
+def advance(base: Snapshot, commits: Sequence[Actions], version: int, anchor: LogFile) -> Snapshot:
+    """Return the version that a snapshot becomes by the commits after it."""
+    before = Actions(
+        files=base.files, removed=pl.Series(dtype=pl.String), protocol=base.protocol, metadata=base.metadata
+    )
+    return load([before], commits, version, anchor)
+
+
+def _reconcile(files: pl.DataFrame, commits: Sequence[Actions]) -> pl.DataFrame:
+    """Return the files that are live after the commits; within one, what it adds outlives what it removes."""
+    added = _numbered([commit.files for commit in commits])
+    removed = _numbered([commit.removed.to_frame("path") for commit in commits])
+    if added is None or removed is None or (added.is_empty() and removed.is_empty()):
+        return files
+    last_removed = removed.group_by("path").agg(pl.col("commit").max().alias("removed"))
+    live = (
+        added.unique(subset="path", keep="last", maintain_order=True)
+        .join(last_removed, on="path", how="left", maintain_order="left")
+        .filter(pl.col("removed").is_null() | (pl.col("removed") <= pl.col("commit")))
+        .select(list(FILES))
+    )
+    touched = pl.concat([added.select("path"), removed.select("path")]).unique()
+    kept = files.join(touched, on="path", how="anti", maintain_order="left")
+    result = pl.concat([kept, live], rechunk=False)
+    return result.rechunk() if result.n_chunks() > _MAX_CHUNKS else result
+
+
+def _numbered(frames: Sequence[pl.DataFrame]) -> pl.DataFrame | None:
+    numbered = [
+        frame.with_columns(pl.lit(number, dtype=pl.Int64).alias("commit"))
+        for number, frame in enumerate(frames)
+    ]
+    return pl.concat(numbered) if numbered else None

@@ -1,0 +1,164 @@
+"""Snapshots by table: read once, brought up to date by the new commits alone, shared by all requests."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from gateway.domain.location import Location
+from gateway.domain.log import version_prefix
+from gateway.errors import InvalidArgument, NotFound
+from gateway.ports import Clock, LogFile, LogReader
+from gateway.services.snapshot.actions import Actions, read_checkpoint, read_commit
+from gateway.services.snapshot.flight import SingleFlight
+from gateway.services.snapshot.kept import KeptSnapshots
+from gateway.services.snapshot.log_segment import (
+    LogListing,
+    LogSegment,
+    find_segment,
+    find_steps,
+    read_listing,
+)
+from gateway.services.snapshot.replay import advance, load
+from gateway.services.snapshot.snapshot import Snapshot
+
+# How many files of one log are read at a time.
+_CONCURRENCY: Final = 16
+# Where looking at the names of a listing takes long enough to hold up the event loop.
+_MANY_FILES: Final = 1000
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableLog:
+    """The log of one table, and what reads it."""
+
+    location: Location
+    reader: LogReader
+
+
+class SnapshotStore:
+    """Every answer is as fresh as a listing that was under way when it was asked for, or later."""
+
+    def __init__(self, *, memory: int, clock: Clock) -> None:
+        self._kept = KeptSnapshots(memory)
+        self._clock = clock
+        self._listings: SingleFlight[LogListing] = SingleFlight()
+        self._loads: SingleFlight[Snapshot] = SingleFlight()
+
+    async def list_log(self, log: TableLog, start: str = "") -> LogListing:
+        """Return the log's files from a name on; one listing serves all that ask while it runs."""
+
+        async def work() -> LogListing:
+            files = await log.reader.list_log(log.location, start=start)
+            return (
+                read_listing(files)
+                if len(files) < _MANY_FILES
+                else await asyncio.to_thread(read_listing, files)
+            )
+
+        return await self._listings.run((log.location, start), work)
+
+    async def latest_version(self, log: TableLog) -> int:
+        """Return the newest version without reading what is in it."""
+        known = self._kept.find((log.location, None))
+        if known is not None:
+            listing = await self.list_log(log, version_prefix(known.version))
+            if listing.find_anchor(known.version) == known.anchor:
+                return listing.latest
+        return (await self.list_log(log)).latest
+
+    async def latest(self, log: TableLog) -> Snapshot:
+        return await self._loads.run((log.location, None), lambda: self._refresh(log))
+
+    async def at(self, log: TableLog, listing: LogListing, version: int) -> Snapshot:
+        """Return the snapshot of a version that a listing of the whole log has."""
+        for key in ((log.location, version), (log.location, None)):
+            known = self._kept.find(key)
+            if known is not None and (known.version, known.anchor) == (version, listing.find_anchor(version)):
+                return known
+
+        async def work() -> Snapshot:
+            snapshot = await self._load(log, listing, version)
+            self._kept.keep((log.location, version), snapshot)
+            return snapshot
+
+        return await self._loads.run((log.location, version), work)
+
+    async def _refresh(self, log: TableLog) -> Snapshot:
+        known = self._kept.find((log.location, None))
+        snapshot = await self._advance(log, known) if known is not None else None
+        if snapshot is None:
+            snapshot = await self._load(log, await self.list_log(log))
+        if snapshot is not known:
+            self._kept.keep((log.location, None), snapshot)
+        return snapshot
+
+    async def _advance(self, log: TableLog, known: Snapshot) -> Snapshot | None:
+        """Return the latest snapshot by way of a known one; None when that does not lead there."""
+        listing = await self.list_log(log, version_prefix(known.version))
+        if listing.find_anchor(known.version) != known.anchor:
+            # The table was made anew in its place, or its log was cleaned up.
+            return None
+        if listing.latest == known.version:
+            return known
+        steps = find_steps(listing, known.version, listing.latest)
+        if steps is None:
+            return None
+        try:
+            commits = await self._read(log, steps.commits, read_commit)
+        except NotFound:
+            return None
+        return await asyncio.to_thread(advance, known, commits, steps.version, steps.anchor)
+
+    async def _load(self, log: TableLog, listing: LogListing, version: int | None = None) -> Snapshot:
+        """Read a version, the latest by default, from its checkpoint on."""
+        try:
+            return await self._replay(log, find_segment(listing, _or_latest(version, listing)))
+        except NotFound:
+            # Cleaned up since it was listed: what takes its place is there by now.
+            listing = await self.list_log(log)
+        try:
+            return await self._replay(log, find_segment(listing, _or_latest(version, listing)))
+        except NotFound as exc:
+            raise InvalidArgument(
+                "table files missing: files of the table's log cannot be found",
+                error_code="RESOURCE_DOES_NOT_EXIST",
+            ) from exc
+
+    async def _replay(self, log: TableLog, segment: LogSegment) -> Snapshot:
+        started_at = self._clock()
+        checkpoint = await self._read(log, segment.checkpoint, read_checkpoint)
+        commits = await self._read(log, segment.commits, read_commit)
+        snapshot = await asyncio.to_thread(load, checkpoint, commits, segment.version, segment.anchor)
+        elapsed = (self._clock() - started_at) // timedelta(milliseconds=1)
+        _log.info(
+            "read version %d of a table: %d files, %d ms", snapshot.version, snapshot.num_files, elapsed
+        )
+        return snapshot
+
+    async def _read(
+        self, log: TableLog, files: Sequence[LogFile], parse: Callable[[str, bytes], Actions]
+    ) -> Sequence[Actions]:
+        slots = asyncio.Semaphore(_CONCURRENCY)
+
+        async def read(file: LogFile) -> Actions:
+            async with slots:
+                content = await log.reader.read_log(log.location, file.name)
+                return await asyncio.to_thread(parse, file.name, content)
+
+        tasks = [asyncio.create_task(read(file)) for file in files]
+        try:
+            return await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+
+
+def _or_latest(version: int | None, listing: LogListing) -> int:
+    return listing.latest if version is None else version

@@ -1,0 +1,76 @@
+"""Which version of a table a request means, and whether its grant reaches that far back."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime
+
+from gateway.domain.grant import Grant
+from gateway.errors import InvalidArgument, Unsupported
+from gateway.services.snapshot.history import History, read_history
+from gateway.services.snapshot.log_segment import LogListing
+from gateway.services.snapshot.snapshot import Snapshot
+from gateway.services.snapshot.store import SnapshotStore, TableLog
+from gateway.services.snapshot.timestamp import parse_timestamp
+from gateway.v1.snapshot_pb2 import TableAt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableView:
+    """A snapshot and, where a point in the table's history was asked for, its time."""
+
+    snapshot: Snapshot
+    is_historical: bool = False
+    timestamp: int | None = None
+
+
+async def find_view(store: SnapshotStore, log: TableLog, grant: Grant, at: TableAt) -> TableView:
+    """Return the table as it was at a point of its history, or as it is."""
+    asked = at.WhichOneof("at")
+    if asked is None:
+        return TableView(snapshot=await store.latest(log))
+    _require_history(grant)
+    time = parse_timestamp(at.timestamp) if asked == "timestamp" else None
+    listing = await store.list_log(log)
+    history = await asyncio.to_thread(read_history, listing)
+    version = at.version if time is None else _known(history).version_as_of(time)
+    _check(grant, listing, version)
+    return TableView(
+        snapshot=await store.at(log, listing, version),
+        is_historical=True,
+        timestamp=history.timestamp_of(version) if history else None,
+    )
+
+
+async def find_version(store: SnapshotStore, log: TableLog, grant: Grant, starting_at: str) -> int:
+    """Return the current version, or the first one of the grant's at a time or after it."""
+    if not starting_at:
+        return await store.latest_version(log)
+    _require_history(grant)
+    time: datetime = parse_timestamp(starting_at)
+    history = await asyncio.to_thread(read_history, await store.list_log(log))
+    return max(_known(history).version_from(time), grant.start_version)
+
+
+def _require_history(grant: Grant) -> None:
+    if not grant.history_shared:
+        raise Unsupported(
+            "Reading table by version or timestamp is not supported "
+            f"because history sharing is not enabled on table {grant.table}"
+        )
+
+
+def _known(history: History | None) -> History:
+    if history is None:
+        raise Unsupported("the table's log no longer holds the commits that tell when its versions were made")
+    return history
+
+
+def _check(grant: Grant, listing: LogListing, version: int) -> None:
+    if version < 0:
+        raise InvalidArgument("a version must be greater than or equal to 0")
+    if version < grant.start_version:
+        raise InvalidArgument(f"You can only query table data since version {grant.start_version}")
+    if version > listing.latest:
+        raise InvalidArgument(f"version {version} is after the latest available version {listing.latest}")

@@ -1,0 +1,78 @@
+"""The real components that tests start, and the table that says of each whether it ran."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+CLIENT = "delta-sharing 1.4.2, the official client"
+DELTALAKE = "deltalake 1.6.6, reading the sample tables from disk"
+ALL_IN_ONE = "sluice serve, all in one process"
+SPLIT = "sluice serve, five processes with mutual TLS"
+DEMO = "sluice demo, as a new user starts it"
+SCHEMATHESIS = "schemathesis, from the OpenAPI document"
+BUF = "buf 1.75.0"
+CURL = "curl"
+
+# A component is named here, so that the table has its line even when nothing that uses it was collected.
+EXPECTED = (CLIENT, DELTALAKE, ALL_IN_ONE, SPLIT, DEMO, SCHEMATHESIS, BUF, CURL)
+
+
+class ComponentReport:
+    """Counts the tests that name a component by ``@pytest.mark.component(NAME)``."""
+
+    def __init__(self) -> None:
+        self._components_of: dict[str, tuple[str, ...]] = {}
+        self._passed: Counter[str] = Counter()
+        self._failed: Counter[str] = Counter()
+        self._reasons: dict[str, str] = {}
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            self._components_of[item.nodeid] = tuple(_components(item))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        for name in self._components_of.get(report.nodeid, ()):
+            if report.failed:
+                self._failed[name] += 1
+            elif report.skipped:
+                self._reasons[name] = _skip_reason(report)
+            elif report.when == "call":
+                self._passed[name] += 1
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if not self._components_of:
+            return
+        terminalreporter.section("components")
+        for name in EXPECTED:
+            terminalreporter.write_line(f"{name} {'.' * (60 - len(name))} {self._outcome(name)}")
+
+    def _outcome(self, name: str) -> str:
+        passed, failed = self._passed[name], self._failed[name]
+        if failed:
+            return f"ran ({_tests(passed)} passed, {failed} failed)"
+        if passed:
+            return f"ran ({_tests(passed)})"
+        return f"did not run: {self._reasons.get(name, 'no test that uses it was selected')}"
+
+
+def _components(item: pytest.Item) -> Iterator[str]:
+    for mark in item.iter_markers("component"):
+        for name in mark.args:
+            if name not in EXPECTED:
+                raise pytest.UsageError(
+                    f"{item.nodeid} names a component that tests/components.py does not: {name}"
+                )
+            yield name
+
+
+def _skip_reason(report: pytest.TestReport) -> str:
+    if isinstance(report.longrepr, tuple):
+        return report.longrepr[2].removeprefix("Skipped: ")
+    return "skipped"
+
+
+def _tests(number: int) -> str:
+    return f"{number} test{'' if number == 1 else 's'}"

@@ -1,0 +1,30 @@
+"""What holds for all tests: which of them are fast, and the table of components at the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.components import ComponentReport
+
+_TESTS = Path(__file__).parent
+_SLOW = frozenset({"integration", "e2e", "slow", "system"})
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "component(name): uses a real component that tests/components.py names"
+    )
+    config.addinivalue_line("markers", "slow: takes seconds, so `make test-fast` leaves it out")
+    config.addinivalue_line("markers", "system: needs a program that apt or Go brings")
+    config.pluginmanager.register(ComponentReport())
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        folder = item.path.relative_to(_TESTS).parts[0]
+        if folder in ("integration", "e2e"):
+            item.add_marker(folder)
+        if _SLOW.isdisjoint(mark.name for mark in item.iter_markers()):
+            item.add_marker("fast")

@@ -1,0 +1,209 @@
+"""The gateway in processes of its own: all in one, or five with mutual TLS between them."""
+
+from __future__ import annotations
+
+import base64
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from tests.certificates import new_authority
+
+SERVICES = ("catalog", "snapshot", "presign", "vending")
+_START_TIMEOUT = 60
+_STOP_TIMEOUT = 40
+
+Settings = dict[str, Any]
+
+
+@dataclass
+class ServerProcess:
+    """One ``sluice serve`` with the files it was started from."""
+
+    name: str
+    config_file: Path
+    log_file: Path
+    process: subprocess.Popen[bytes]
+    metrics_url: str
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        try:
+            return self.process.wait(_STOP_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+
+    def log(self) -> str:
+        return self.log_file.read_text(errors="replace")
+
+
+@dataclass
+class Deployment:
+    """A running gateway."""
+
+    base_url: str
+    directory: Path
+    processes: dict[str, ServerProcess] = field(default_factory=dict)
+
+    @property
+    def edge(self) -> ServerProcess:
+        return self.processes["edge"]
+
+    @property
+    def catalog(self) -> ServerProcess:
+        return self.processes.get("catalog", self.edge)
+
+    def rewrite(self, change: Mapping[str, Any]) -> None:
+        """Put other top-level settings into the files of all processes, as an operator's editor would."""
+        for server in self.processes.values():
+            settings = yaml.safe_load(server.config_file.read_text()) | dict(change)
+            _write_yaml(server.config_file, settings)
+
+    def logs(self) -> str:
+        return "\n".join(f"== {name}\n{server.log()}" for name, server in self.processes.items())
+
+
+@contextmanager
+def all_in_one(directory: Path, settings: Settings) -> Iterator[Deployment]:
+    """Run everything in one process."""
+    port = free_port()
+    deployment = Deployment(base_url=f"http://127.0.0.1:{port}/delta-sharing", directory=directory)
+    with ExitStack() as stack:
+        own = settings | {"port": port, "publicUrl": deployment.base_url}
+        _start(stack, deployment, "edge", own)
+        _wait_until_ready(deployment)
+        yield deployment
+
+
+@contextmanager
+def split(directory: Path, settings: Settings, replicas: int = 1) -> Iterator[Deployment]:
+    """Run five processes with mutual TLS between them, each with only the keys that it needs."""
+    port = free_port()
+    deployment = Deployment(base_url=f"http://127.0.0.1:{port}/delta-sharing", directory=directory)
+    authority = new_authority(directory / "pki")
+    keys = _split_keys()
+    addresses = {name: [f"127.0.0.1:{free_port()}" for _ in range(replicas)] for name in SERVICES}
+    common = settings | {
+        "port": port,
+        "publicUrl": deployment.base_url,
+        "principals": [
+            {"name": "edge", "certificate": "spiffe://sluice.test/edge", "permissions": ["edge"]},
+            *settings.get("principals", ()),
+        ],
+    }
+    with ExitStack() as stack:
+        for name in SERVICES:
+            for number, address in enumerate(addresses[name]):
+                services = {"run": [name], "listen": address, "tls": _tls(authority, name)}
+                own = common | {"services": services, "keys": {"current": keys[name]}}
+                _start(stack, deployment, name if number == 0 else f"{name}-{number}", own)
+        services = {"run": ["edge"], "addresses": addresses, "tls": _tls(authority, "edge")}
+        _start(stack, deployment, "edge", common | {"services": services, "keys": {"current": keys["edge"]}})
+        _wait_until_ready(deployment)
+        yield deployment
+
+
+def free_port() -> int:
+    """Return a port below the ephemeral range that nobody listens on."""
+    for _ in range(1000):
+        port = 12000 + secrets.randbelow(10000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise RuntimeError("no free port below 22768")
+
+
+def _start(stack: ExitStack, deployment: Deployment, name: str, settings: Settings) -> None:
+    metrics = f"127.0.0.1:{free_port()}"
+    state = deployment.directory / name
+    state.mkdir(parents=True)
+    config_file = state / "server.yaml"
+    _write_yaml(config_file, {"stateDir": str(state), "metrics": {"listen": metrics}, **settings})
+    log_file = state / "log"
+    with log_file.open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "gateway", "serve", "--config", str(config_file)],
+            stdout=log,
+            stderr=log,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+    server = ServerProcess(name, config_file, log_file, process, f"http://{metrics}")
+    deployment.processes[name] = server
+    stack.callback(server.stop)
+
+
+def _wait_until_ready(deployment: Deployment) -> None:
+    deadline = time.monotonic() + _START_TIMEOUT
+    for server in deployment.processes.values():
+        while not _answers(f"{server.metrics_url}/readyz"):
+            if server.process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"{server.name} did not become ready\n{deployment.logs()}")
+            time.sleep(0.05)
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=2) as response:
+            return bool(response.status == 200)
+    except OSError:
+        return False
+
+
+def _write_yaml(file: Path, settings: Settings) -> None:
+    # Moved into place, so that a watcher never reads half a file.
+    fresh = file.with_suffix(".new")
+    fresh.write_text(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
+    fresh.replace(file)
+
+
+def _tls(authority: Any, name: str) -> dict[str, str]:
+    tls: dict[str, str] = authority.issue(name).model_dump()
+    return tls
+
+
+def _split_keys() -> dict[str, dict[str, str]]:
+    secret = {
+        name: base64.b64encode(secrets.token_bytes(32)).decode()
+        for name in ("listPage", "filePage", "refresh", "localUrl", "sealing")
+    }
+    private = Ed25519PrivateKey.generate()
+    private_pem = private.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    ).decode()
+    public_pem = (
+        private.public_key()
+        .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+        .decode()
+    )
+
+    def pick(*names: str) -> dict[str, str]:
+        return {name: secret[name] for name in names}
+
+    return {
+        "edge": pick("localUrl"),
+        "catalog": pick("listPage") | {"grantPrivateKey": private_pem},
+        "snapshot": pick("filePage", "refresh") | {"grantPublicKey": public_pem},
+        "presign": pick("localUrl", "sealing") | {"grantPublicKey": public_pem},
+        "vending": pick("sealing") | {"grantPublicKey": public_pem},
+    }

@@ -1,0 +1,35 @@
+"""A vendor that keeps what it opened and closed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+from gateway.domain.credential import Credential, GcpOauthToken
+from gateway.domain.window import EPOCH
+from gateway.ports import Storage, StorageSettings
+from tests.fakes.issuer import FakeIssuer
+from tests.fakes.signer import FakeSigner
+
+
+class FakeVendor:
+    """Takes the option ``region``; fails to open or to close where an option says so."""
+
+    def __init__(self, *schemes: str) -> None:
+        self.schemes = frozenset(schemes)
+        self.opened: list[StorageSettings] = []
+        self.closed: list[str] = []
+
+    def check(self, options: Mapping[str, object]) -> Sequence[str]:
+        return [f"unknown option {name!r}" for name in options if name not in {"region", "fails"}]
+
+    @asynccontextmanager
+    async def open(self, settings: StorageSettings) -> AsyncIterator[Storage]:
+        if settings.options.get("fails") == "open":
+            raise OSError("no route to store")
+        self.opened.append(settings)
+        issuer = FakeIssuer(Credential(id="c-1", secret=GcpOauthToken(oauth_token="ya29"), expires_at=EPOCH))
+        yield Storage(name=settings.name, prefix=settings.prefix, signer=FakeSigner(), issuer=issuer)
+        self.closed.append(settings.name)
+        if settings.options.get("fails") == "close":
+            raise OSError("connection reset")

@@ -1,0 +1,16 @@
+"""A unit test reaches nothing outside its process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import pytest_socket
+
+
+@pytest.fixture(autouse=True)
+def _no_sockets() -> Iterator[None]:
+    # An event loop wakes itself through a pair of unix sockets.
+    pytest_socket.disable_socket(allow_unix_socket=True)
+    yield
+    pytest_socket.enable_socket()

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import io
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.components import BUF, CLIENT, CURL, SPLIT, ComponentReport
+
+SKIPPED = ("test_x.py", 1, "Skipped: curl is not installed")
+
+
+def item(nodeid, *names):
+    marks = [pytest.mark.component(*names).mark] if names else []
+    return SimpleNamespace(nodeid=nodeid, iter_markers=lambda _: iter(marks))
+
+
+def report(nodeid, outcome, when="call", longrepr=None):
+    return pytest.TestReport(
+        nodeid=nodeid, location=("", 0, ""), keywords={}, outcome=outcome, longrepr=longrepr, when=when
+    )
+
+
+def summary(items, reports):
+    components = ComponentReport()
+    components.pytest_collection_modifyitems(items)
+    for each in reports:
+        components.pytest_runtest_logreport(each)
+    out = io.StringIO()
+    reporter: Any = SimpleNamespace(section=lambda _: None, write_line=lambda line: out.write(f"{line}\n"))
+    components.pytest_terminal_summary(reporter)
+    return dict(line.split(" ..", 1) for line in out.getvalue().splitlines())
+
+
+def test_tests_that_passed_are_counted_for_each_component_they_name():
+    lines = summary(
+        [item("a", CLIENT, SPLIT), item("b", CLIENT)], [report("a", "passed"), report("b", "passed")]
+    )
+    assert lines[CLIENT].endswith(". ran (2 tests)")
+    assert lines[SPLIT].endswith(". ran (1 test)")
+
+
+def test_failures_are_told_apart_also_those_of_a_fixture():
+    items = [item("a", BUF), item("b", BUF), item("c", BUF)]
+    lines = summary(items, [report("a", "passed"), report("b", "failed"), report("c", "failed", "setup")])
+    assert lines[BUF].endswith("ran (1 test passed, 2 failed)")
+
+
+def test_a_skipped_component_did_not_run_for_the_reason_given():
+    lines = summary([item("a", CURL)], [report("a", "skipped", "setup", SKIPPED)])
+    assert lines[CURL].endswith("did not run: curl is not installed")
+
+
+def test_a_component_that_no_test_used_is_still_named():
+    lines = summary([item("a")], [report("a", "passed")])
+    assert lines[SPLIT].endswith("did not run: no test that uses it was selected")
+
+
+def test_a_component_that_is_not_registered_is_a_mistake():
+    with pytest.raises(pytest.UsageError, match="names a component"):
+        summary([item("a", "a thing")], [])

@@ -1,0 +1,32 @@
+"""Tables on the local file system: the gateway serves their files itself, by URLs that it signs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+from gateway.ports import Storage, StorageSettings, Vendor
+from vendors.local.config import check
+from vendors.local.reader import LocalReader
+from vendors.local.signer import LocalSigner
+
+
+class LocalVendor:
+    """Reads and signs. There is no credential for a directory of a file system, so it issues none."""
+
+    schemes = frozenset({"file"})
+
+    def check(self, options: Mapping[str, object]) -> Sequence[str]:
+        return check(options)
+
+    @asynccontextmanager
+    async def open(self, settings: StorageSettings) -> AsyncIterator[Storage]:
+        yield Storage(
+            name=settings.name,
+            prefix=settings.prefix,
+            reader=LocalReader(settings.prefix),
+            signer=LocalSigner(settings, settings.url_keys) if settings.url_keys else None,
+        )
+
+
+vendor: Vendor = LocalVendor()
