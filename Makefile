@@ -5,6 +5,8 @@ PORT ?= 8080
 TESTS ?=
 # Which benchmarks to run; all when empty.
 BENCH ?=
+# More arguments for the demo.
+DEMO ?=
 
 is_new_enough := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
 PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3.14 python3 python; do \
@@ -26,7 +28,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(run_ready) ## Serve sample tables on 127.0.0.1 (PORT=8080) until Ctrl-C
-	@exec $(bin)/sluice demo --port $(PORT)
+	@exec $(bin)/sluice demo --port $(PORT) $(DEMO)
 
 test: $(dev_ready) $(client_ready) ## Run all tests that need no root (at most 25 minutes)
 	@$(bin)/pytest -m "not system" $(TESTS)

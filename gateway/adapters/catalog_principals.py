@@ -1,10 +1,10 @@
-"""The recipients and platform services of a configuration, checked and sorted into an index."""
+"""The recipients and platform services of a configuration, sorted into an index."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal
 
 from gateway.adapters.catalog_index import PrincipalIndex, TokenEntry
 from gateway.config.faults import Fault
@@ -21,12 +21,9 @@ _HASH_PREFIX: Final = "sha256:"
 _EMPTY_SHA256: Final = hashlib.sha256(b"").digest()
 _EVERYTHING: Final = frozenset({ALL_SHARES})
 
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
-
 
 class PrincipalReader:
-    """Reads principals, and keeps every fault that it finds on the way."""
+    """Reads principals, and keeps every fault that only shows when all of them stand side by side."""
 
     def __init__(self, faults: list[Fault]) -> None:
         self._faults = faults
@@ -67,9 +64,8 @@ class PrincipalReader:
             sha256 = bytes.fromhex(token.hash.removeprefix(_HASH_PREFIX))
             entry = TokenEntry(sha256=sha256, principal=principal, expires_at=token.expires)
             self._add_token(entry, f"{path}.tokens[{number}]")
-        for number, identity in enumerate(config.identities):
-            key = (identity.issuer, identity.subject)
-            self._add(self._identities, key, principal, f"{path}.identities[{number}]")
+        for identity in config.identities:
+            self._identities[identity.issuer, identity.subject] = principal
 
     def _read_authorization(self, config: AuthorizationConfig) -> None:
         path = "authorization.bearerToken"
@@ -93,7 +89,7 @@ class PrincipalReader:
         self._add_name(config.name, path)
         self._services[config.name] = principal
         if config.certificate:
-            self._add(self._certificates, config.certificate, principal, f"{path}.certificate")
+            self._certificates[config.certificate] = principal
         if config.public_key:
             self._keys[config.name] = config.public_key
 
@@ -103,19 +99,16 @@ class PrincipalReader:
 
     def _add_name(self, name: str, path: str) -> None:
         # One name space: limits, audit events and grants know a principal by its name alone.
-        if name in self._names:
-            self._fault(path, f"the name {name!r} is that of {self._names[name]} already")
-        self._names[name] = path
+        first = self._names.setdefault(fold(name), path)
+        if first != path:
+            self._fault(path, f"is called {name!r}, as is {first}; each needs a name of its own")
 
     def _add_token(self, entry: TokenEntry, path: str) -> None:
         if entry.sha256 == _EMPTY_SHA256:
             self._fault(path, "is the empty token, which everybody has")
-        self._add(self._tokens, entry.sha256, entry, path)
-
-    def _add(self, entries: dict[_Key, _Value], key: _Key, value: _Value, path: str) -> None:
-        if key in entries:
-            self._fault(path, "stands in this file twice; it must tell one principal from all others")
-        entries[key] = value
+        if entry.sha256 in self._tokens:
+            self._fault(path, "belongs to another recipient already")
+        self._tokens[entry.sha256] = entry
 
     def _fault(self, path: str, message: str) -> None:
         self._faults.append(Fault(path=path, message=message))

@@ -141,10 +141,11 @@ def _content(shares: Mapping[str, ShareIndex], principals: PrincipalIndex) -> It
                 table.id,
                 table.location.text,
                 [location.text for location in table.auxiliary_locations],
-                table.access_modes,
+                [mode.value for mode in table.access_modes],
                 table.history_shared,
                 table.start_version,
             )
     for principal in sorted(_principals(principals), key=lambda principal: principal.name):
-        permissions, names = sorted(principal.permissions), sorted(principal.shares)
-        yield principal.name, principal.kind, principal.disabled, permissions, names
+        permissions = sorted(permission.value for permission in principal.permissions)
+        shares_seen = sorted(principal.shares)
+        yield principal.name, principal.kind.value, principal.disabled, permissions, shares_seen

@@ -32,7 +32,8 @@ _SECRETS: Final = (
         re.compile(r"\b(bearer|basic)((?:[\s\"':=]|%20)+)(?!\[redacted\])[^\s\"',;]+", re.IGNORECASE),
         rf"\1\2{REDACTED}",
     ),
-    (re.compile(r"\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_.-]+"), REDACTED),
+    # JWTs, and the tokens that we make ourselves.
+    (re.compile(r"\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_.-]+|\bslc_[A-Za-z0-9_-]{16,}"), REDACTED),
     # Signatures and session tokens in the queries of presigned URLs.
     (
         re.compile(

@@ -6,8 +6,10 @@ import argparse
 import asyncio
 import logging
 import signal
+import socket
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from gateway.adapters.json_log import configure_logging
@@ -35,7 +37,11 @@ def run(args: argparse.Namespace, env: Mapping[str, str]) -> int:
 
 
 def run_until_stopped(
-    source: Callable[[], Loaded], file: Path, on_start: Callable[[Running], None] | None = None
+    source: Callable[[], Loaded],
+    file: Path,
+    *,
+    on_start: Callable[[Running], None] = lambda _: None,
+    http_socket: socket.socket | None = None,
 ) -> int:
     """Run what the source says until SIGINT or SIGTERM; a second one does not wait for requests."""
     loaded = source()
@@ -43,13 +49,11 @@ def run_until_stopped(
     for warning in loaded.warnings:
         log.warning("configuration: %s", warning)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(loaded, source, file, on_start))
+        runner.run(_serve(running(loaded.config, source, file, http_socket), on_start))
     return 0
 
 
-async def _serve(
-    loaded: Loaded, source: Callable[[], Loaded], file: Path, on_start: Callable[[Running], None] | None
-) -> None:
+async def _serve(process: AbstractAsyncContextManager[Running], on_start: Callable[[Running], None]) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
@@ -62,10 +66,9 @@ async def _serve(
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ask_to_stop)
     try:
-        async with running(loaded.config, source, file) as process:
-            loop.add_signal_handler(signal.SIGHUP, process.reload)
-            if on_start is not None:
-                on_start(process)
+        async with process as served:
+            loop.add_signal_handler(signal.SIGHUP, served.reload)
+            on_start(served)
             await stop.wait()
             log.info("stopping: requests under way may finish")
     except asyncio.CancelledError:

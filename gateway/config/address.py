@@ -70,7 +70,7 @@ def parse_listener(text: str) -> Address:
         return parse_tcp(text)
     path = text.removeprefix(_UNIX)
     path = path.removeprefix("//") if path.startswith("///") else path
-    if not path.startswith("/") or path.endswith("/"):
+    if not path.startswith("/") or path.startswith("//") or path.endswith("/"):
         raise ValueError("must name a socket by its whole path, as in unix:/run/sluice/catalog.sock")
     return Address("", 0, path)
 

@@ -56,13 +56,16 @@ def find_lines(text: str) -> dict[Path, int]:
 
 def _parse_json(text: str) -> object:
     # Numbers stay text, as in YAML.
-    document: object = json.loads(
+    document = json.loads(
         text.lstrip("\ufeff"),
         object_pairs_hook=_unrepeated,
         parse_int=Plain,
         parse_float=Plain,
         parse_constant=Plain,
     )
+    if "\\ud" in text.lower():
+        # Half of a pair is text to JSON alone; the YAML parser, which is asked next, refuses it.
+        json.dumps(document, ensure_ascii=False).encode()
     return document
 
 
@@ -83,6 +86,8 @@ def _events(text: str) -> Iterator[yaml.Event]:
     except yaml.YAMLError as exc:
         reason = getattr(exc, "reason", "") or "a character that is not allowed"
         raise _refusal(f"not valid YAML: {reason}", None) from None
+    except UnicodeEncodeError:
+        raise _refusal("not valid YAML: a lone surrogate", None) from None
 
 
 def _refusal(message: str, mark: Any) -> ConfigError:

@@ -96,7 +96,8 @@ def _report_unknown(name: str, report: Report) -> None:
         if entry.section and entry.is_list and name.startswith(f"{PREFIX}{entry.variable}"):
             report.fault((name,), f"is not a known variable; {entry.key} can be given in the file only")
             return
-    report.fault((name,), "is not a known variable", suggestion=nearest(name, variables()))
+    meant = nearest(name.removeprefix(PREFIX), (known.removeprefix(PREFIX) for known in variables()))
+    report.fault((name,), "is not a known variable", suggestion=f"{PREFIX}{meant}" if meant else "")
 
 
 def _read(name: str, file: str, report: Report) -> str | None:
@@ -112,7 +113,19 @@ def _read(name: str, file: str, report: Report) -> str | None:
 def _set(data: dict[str, Any], variable: str, origin: str, text: str, report: Report) -> dict[str, Any]:
     place = variables()[variable]
     report.note_origin(place.path, origin)
+    if not _is_text(text):
+        report.fault(place.path, "must be UTF-8 text")
+        return data
     return _put(data, place.path, _split(text) if place.is_list else Plain(text))
+
+
+def _is_text(text: str) -> bool:
+    # Python passes bytes of the environment that are not UTF-8 as lone surrogates.
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _split(text: str) -> list[Plain]:

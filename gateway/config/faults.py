@@ -27,7 +27,7 @@ class Fault:
     def __str__(self) -> str:
         where = f"line {self.line}: " if self.line else ""
         path = f"{self.path}: " if self.path else ""
-        found = f", found {self.found}" if self.found else ""
+        found = f" (found {self.found})" if self.found else ""
         meant = f"; did you mean {self.suggestion}?" if self.suggestion else ""
         return f"{where}{path}{self.message}{found}{meant}"
 

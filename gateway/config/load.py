@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from gateway.config.checks import check
 from gateway.config.document import find_lines, parse_document
 from gateway.config.environment import overlay
 from gateway.config.faults import ConfigError, Fault
+from gateway.config.path import format_path
 from gateway.config.repair import repair
 from gateway.config.report import Report
 from gateway.config.schema import Config
@@ -62,12 +63,18 @@ def read(file: Path, env: Mapping[str, str]) -> Draft:
     return Draft(config=config, faults=faults, warnings=report.warnings())
 
 
+def locate(faults: Iterable[Fault], file: Path) -> tuple[Fault, ...]:
+    """Return faults that were found after loading, with their lines in the file."""
+    lines = {format_path(path): line for path, line in _lines(_read_text(file)).items()}
+    return tuple(replace(fault, line=lines.get(fault.path)) for fault in faults)
+
+
 def _settled(config: Config, env: Mapping[str, str]) -> Config:
-    """Return the configuration with its state directory, where only the environment tells it."""
-    home = env.get("XDG_STATE_HOME") or (f"{env['HOME']}/.local/state" if env.get("HOME") else "")
-    if config.state_dir or not home:
+    """Return the configuration with a state directory: the user's, or that of a service without a home."""
+    if config.state_dir:
         return config
-    return config.model_copy(update={"state_dir": f"{home}/sluice"})
+    home = f"{env['HOME']}/.local/state" if env.get("HOME") else "/var/lib"
+    return config.model_copy(update={"state_dir": f"{env.get('XDG_STATE_HOME') or home}/sluice"})
 
 
 def _read_text(file: Path) -> str:

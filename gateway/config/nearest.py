@@ -8,7 +8,8 @@ from functools import lru_cache
 from typing import Final
 
 LIKELY: Final = 0.6
-NEAR_MISS: Final = 0.8
+# As near as two letters that changed places in a word of four.
+NEAR_MISS: Final = 0.75
 _LONGEST: Final = 100
 
 

@@ -15,7 +15,10 @@ _SECRET_NAME: Final = re.compile(
     re.IGNORECASE,
 )
 _SECRET_SECTIONS: Final = frozenset({"keys", "authorization", "options", "tokens"})
-_LOOKS_RANDOM: Final = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])[A-Za-z0-9+_=-][A-Za-z0-9+/_=-]{23,}")
+_EXPIRY: Final = ("expires",)
+_LOOKS_RANDOM: Final = re.compile(
+    r"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9].*[0-9])[A-Za-z0-9+_=-][A-Za-z0-9+/_=-]{23,}"
+)
 _USER_INFO: Final = re.compile(r"(//)[^/@\s]*:[^/@\s]*@")
 _SECRET_PARAMETER: Final = re.compile(
     r"((?:sig|signature|token|secret|password|key)=)[^&\s'\"]+", re.IGNORECASE
@@ -55,7 +58,9 @@ def looks_secret(text: str) -> bool:
 def is_secret(path: Path) -> bool:
     """Tell whether what stands at the path must not be shown."""
     names = [step for step in path if isinstance(step, str)]
-    return any(name in _SECRET_SECTIONS or _SECRET_NAME.search(name) for name in names)
+    return path[-1:] != _EXPIRY and any(
+        name in _SECRET_SECTIONS or _SECRET_NAME.search(name) for name in names
+    )
 
 
 def describe(value: object, path: Path) -> str:

@@ -278,7 +278,7 @@ class Config(ReferenceSection):
     log: LogConfig = LogConfig()
     limits: LimitsConfig = LimitsConfig()
     snapshots: SnapshotsConfig = SnapshotsConfig()
-    # Left out: ``$XDG_STATE_HOME/sluice`` or ``~/.local/state/sluice``.
+    # Left out: ``$XDG_STATE_HOME/sluice``, ``~/.local/state/sluice``, or without a home ``/var/lib/sluice``.
     state_dir: str = ""
     # How long requests under way may take to finish once a stop was asked for.
     grace: Span = timedelta(seconds=30)

@@ -18,7 +18,6 @@ _WORDS: Final = {
     "missing": "is missing",
     "string_type": "must be a text",
     "string_sub_type": "must be a text",
-    "string_unicode": "must be a text of valid Unicode characters",
     "string_too_short": "must have at least {min_length} character(s)",
     "string_too_long": "must have at most {max_length} characters",
     "too_long": "must have at most {max_length} entries",

@@ -13,13 +13,11 @@ from urllib.parse import quote, unquote_to_bytes
 from gateway.errors import InvalidArgument
 
 _STRANGE: Final = re.compile(r"[^A-Za-z0-9\-._~/%\n]")
-# Escapes in lower case, of characters that need none, and of NUL, slash and backslash.
-_STRANGE_ESCAPE: Final = re.compile(
-    r"%(?!0[1-9A-F]|1[0-9A-F]|2[0-9A-C]|3[A-F]|40|5[BDE]|60|7[BCDF]|[89A-F][0-9A-F])"
-)
+# Escapes in lower case, of characters that need none, of control characters, slash and backslash.
+_STRANGE_ESCAPE: Final = re.compile(r"%(?!2[0-9A-C]|3[A-F]|40|5[BDE]|60|7[BCD]|[89A-F][0-9A-F])")
 _MALFORMED_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
-# A store may end a name at the one, and take the other for a slash.
-_UNSAFE: Final = re.compile(r"[\x00\\]")
+# Some stores and clients end a name at a control character, or take a backslash for a slash.
+_UNSAFE: Final = re.compile(r"[\x00-\x1f\x7f\\]")
 
 
 def encode_path(path: str) -> str:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 DIRECTORY: Final = "_delta_log"
+MAX_VERSION: Final = 2**63 - 1
 
 _VERSION: Final = r"(?P<version>[0-9]{20})"
 
@@ -44,7 +45,8 @@ _PATTERNS: Final = {
 def parse_log_name(name: str) -> LogName | None:
     """Return what the name says; None for what a replay does not need: checksums, compactions, hints."""
     for kind, pattern in _PATTERNS.items():
-        if match := pattern.fullmatch(name):
+        match = pattern.fullmatch(name)
+        if match and int(match["version"]) <= MAX_VERSION:
             groups = match.groupdict()
             return LogName(
                 kind=kind,

@@ -25,6 +25,8 @@ __all__ = ["EdgePorts", "EdgeSettings", "Files", "Rate", "Services", "build"]
 # The client went away before it had its answer; no standard status says so.
 _GONE: Final = Fault(status=499, error_code="CLIENT_GONE", message="the client closed the connection")
 _UNMATCHED: Final = "unmatched"
+# A label has few values, whatever clients send.
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 _Endpoint = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _request_id: Final = web.RequestKey("request_id", str)
@@ -94,7 +96,8 @@ def _observing(metrics: HttpMetrics) -> Callable[..., Awaitable[web.StreamRespon
             raise
         finally:
             elapsed = timedelta(seconds=time.perf_counter() - started)
-            metrics.observe_http(request.get(_path, _UNMATCHED), request.method, status, elapsed)
+            method = request.method if request.method in _METHODS else "OTHER"
+            metrics.observe_http(request.get(_path, _UNMATCHED), method, status, elapsed)
             if status == web.HTTPTooManyRequests.status_code:
                 metrics.count_throttled()
             if exchange := request.get(_exchange):

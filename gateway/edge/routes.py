@@ -55,7 +55,7 @@ ROUTES: Final = (
         operation="listAllTables",
         handler=shares.list_all_tables,
     ),
-    Route(method="HEAD", path=_TABLE, operation="headTable", handler=tables.get_version),
+    Route(method="HEAD", path=_TABLE, operation="getTableVersion", handler=tables.get_version),
     Route(method="GET", path=f"{_TABLE}/version", operation="getTableVersion", handler=tables.get_version),
     Route(method="GET", path=f"{_TABLE}/metadata", operation="getTableMetadata", handler=tables.get_metadata),
     Route(method="POST", path=f"{_TABLE}/query", operation="queryTable", handler=query.query),

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from http import HTTPStatus
 from typing import Any, Final, cast
 
 from aiohttp import hdrs, web
@@ -23,11 +24,17 @@ _MAX_HEADERS: Final = 100
 _BACKLOG: Final = 1024
 # How long a refused client may go on sending before the connection is closed on it.
 _LINGER_SECONDS: Final = 2.0
-_BUSY: Final = (
-    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json; charset=utf-8\r\nRetry-After: 1\r\n"
-    b"Content-Length: %d\r\nConnection: close\r\n\r\n%b"
+# How many headers of the largest size a head may amount to before it is complete.
+_HEAD_LIMITS: Final = 4
+_TOO_LONG: Final = Fault(
+    status=431, error_code=MALFORMED_REQUEST, message="the request line or the headers are too long"
 )
-_BUSY_BODY: Final = b'{"errorCode": "TEMPORARILY_UNAVAILABLE", "message": "too many connections"}'
+_TOO_MANY: Final = Fault(
+    status=503,
+    error_code=Unavailable.default_code,
+    message="too many connections; try again later",
+    headers={hdrs.RETRY_AFTER: "1"},
+)
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +43,7 @@ log = logging.getLogger(__name__)
 class Limits:
     """What one client, and all of them together, may take of a listener."""
 
-    # Of the request line, of each header, and of a head that is not complete yet.
+    # Of the request line, and of each header.
     header_limit: int = 16 * 1024
     # From the connection, or from the first byte of a later request, to the end of its head.
     header_timeout: timedelta = timedelta(seconds=10)
@@ -131,8 +138,7 @@ class Connection(web.RequestHandler):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         connected = cast("asyncio.Transport", transport)
         if len(self._open_connections) >= self._limits.max_connections:
-            connected.write(_BUSY % (len(_BUSY_BODY), _BUSY_BODY))
-            connected.close()
+            _refuse(connected, _TOO_MANY)
             return
         self._open_connections.add(self)
         # Pause as soon as the kernel takes no more, so that every stall is noticed and nothing piles up.
@@ -155,7 +161,8 @@ class Connection(web.RequestHandler):
             self._head_bytes += len(data)
             if self._head_timer is None:
                 self._expect_head()
-            if self._head_bytes > self._limits.header_limit:
+            if self._head_bytes > _HEAD_LIMITS * self._limits.header_limit and self.transport is not None:
+                _refuse(self.transport, _TOO_LONG)
                 self.force_close()
 
     def pause_writing(self) -> None:
@@ -227,10 +234,18 @@ def _protocol_fault(status: int, exc: BaseException | None) -> Fault:
         return fault_of(exc if isinstance(exc, Exception) else RuntimeError(f"status {status}"))
     log.debug("a request was not valid HTTP", exc_info=exc)
     if isinstance(exc, LineTooLong):
-        return Fault(
-            status=431, error_code=MALFORMED_REQUEST, message="the request line or a header is too long"
-        )
+        return _TOO_LONG
     return Fault(status=status, error_code=MALFORMED_REQUEST, message="the request is not valid HTTP")
+
+
+def _refuse(transport: asyncio.Transport, fault: Fault) -> None:
+    """Answer a client that is not even listened to."""
+    made = answer(fault)
+    head = [f"HTTP/1.1 {fault.status} {HTTPStatus(fault.status).phrase}", "Connection: close"]
+    head += [f"{name}: {value}" for name, value in made.headers.items()]
+    body = made.body if isinstance(made.body, bytes) else b""
+    transport.write("\r\n".join([*head, f"{hdrs.CONTENT_LENGTH}: {len(body)}", "", ""]).encode() + body)
+    transport.close()
 
 
 def _is_inet(sock: Any) -> bool:

@@ -17,7 +17,7 @@ _PATIENCE = 5
 
 
 class MemoryTransport(asyncio.Transport):
-    """Keeps what was written; ``stuck`` plays a client that takes nothing."""
+    """Keeps what was written, as a client would that takes everything at once."""
 
     def __init__(self, peer: str = "192.0.2.1") -> None:
         super().__init__(extra={"peername": (peer, 4711)})
@@ -149,7 +149,10 @@ def _parse(data: bytes, method: str) -> tuple[Reply, int] | None:
     if not found:
         return None
     status_line, *fields = head.decode().split("\r\n")
-    headers = CIMultiDict(tuple(part.strip() for part in text.split(":", 1)) for text in fields)  # type: ignore[misc]  # pairs
+    headers = CIMultiDict[str]()
+    for text in fields:
+        name, _, value = text.partition(":")
+        headers.add(name, value.strip())
     if method == "HEAD":
         body, used, complete = b"", 0, True
     elif headers.get("Transfer-Encoding") == "chunked":

@@ -121,7 +121,9 @@ class FakeCatalog(CatalogServicer):
             expires_at_ms=self.expires_at_ms(),
         )
 
-    async def ListShares(self, request: catalog.ListSharesRequest, context: Any) -> catalog.ListSharesResponse:
+    async def ListShares(
+        self, request: catalog.ListSharesRequest, context: Any
+    ) -> catalog.ListSharesResponse:
         recipient = self._meet(request, context)
         shares = [share for share in self.world.shares if share.name in recipient.shares]
         items, token = _page(shares, request, "shares")
@@ -140,7 +142,9 @@ class FakeCatalog(CatalogServicer):
         items, token = _page(found, request, f"schemas/{share}")
         return catalog.ListSchemasResponse(items=items, next_page_token=token, principal=recipient.name)
 
-    async def ListTables(self, request: catalog.ListTablesRequest, context: Any) -> catalog.ListTablesResponse:
+    async def ListTables(
+        self, request: catalog.ListTablesRequest, context: Any
+    ) -> catalog.ListTablesResponse:
         recipient = self._meet(request, context)
         share = self._share(recipient, request.share).name
         schemas = {name.lower(): name for name in self._schemas(share)}
@@ -189,7 +193,7 @@ class FakeCatalog(CatalogServicer):
 
 @dataclass
 class FakeSnapshot(SnapshotServicer):
-    """``fail_after`` pages it raises ``error``; before each page it waits for ``gate``, where there is one."""
+    """After ``fail_after`` pages it raises ``error``; before each it waits for ``gate``, if there is one."""
 
     world: World
     error: Exception | None = None
@@ -220,7 +224,9 @@ class FakeSnapshot(SnapshotServicer):
         try:
             table = self._open(request, context)
             yield snapshot.QueryResponse(head=_head(table, request.at))
-            files = table.files if not request.HasField("limit_hint") else min(table.files, request.limit_hint)
+            files = (
+                table.files if not request.HasField("limit_hint") else min(table.files, request.limit_hint)
+            )
             for page in _pages(table, files, self.world.files_per_page, request.file_id_hash):
                 if self.gate is not None:
                     await self.gate.acquire()
@@ -230,6 +236,12 @@ class FakeSnapshot(SnapshotServicer):
                 yield snapshot.QueryResponse(page=page)
         finally:
             self.closed += 1
+
+    async def Changes(
+        self, request: snapshot.ChangesRequest, context: Any
+    ) -> AsyncIterator[snapshot.ChangesResponse]:
+        raise NotImplementedError
+        yield
 
     def _open(self, request: Any, context: Any) -> FakeTable:
         self.requests.append(request)

@@ -29,7 +29,9 @@ class FakeVendor:
             raise OSError("no route to store")
         self.opened.append(settings)
         issuer = FakeIssuer(Credential(id="c-1", secret=GcpOauthToken(oauth_token="ya29"), expires_at=EPOCH))
-        yield Storage(name=settings.name, prefix=settings.prefix, signer=FakeSigner(), issuer=issuer)
-        self.closed.append(settings.name)
+        try:
+            yield Storage(name=settings.name, prefix=settings.prefix, signer=FakeSigner(), issuer=issuer)
+        finally:
+            self.closed.append(settings.name)
         if settings.options.get("fails") == "close":
             raise OSError("connection reset")

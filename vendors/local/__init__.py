@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 from gateway.ports import Storage, StorageSettings, Vendor
 from vendors.local.config import check
@@ -19,14 +19,11 @@ class LocalVendor:
     def check(self, options: Mapping[str, object]) -> Sequence[str]:
         return check(options)
 
-    @asynccontextmanager
-    async def open(self, settings: StorageSettings) -> AsyncIterator[Storage]:
-        yield Storage(
-            name=settings.name,
-            prefix=settings.prefix,
-            reader=LocalReader(settings.prefix),
-            signer=LocalSigner(settings, settings.url_keys) if settings.url_keys else None,
-        )
+    def open(self, settings: StorageSettings) -> AbstractAsyncContextManager[Storage]:
+        # A process that was not given the keys reads only.
+        signer = LocalSigner(settings, settings.url_keys) if settings.url_keys else None
+        reader = LocalReader(settings.prefix)
+        return nullcontext(Storage(name=settings.name, prefix=settings.prefix, reader=reader, signer=signer))
 
 
 vendor: Vendor = LocalVendor()

@@ -20,8 +20,8 @@ def check_http(config: Config, report: Report) -> None:
     if not is_host(config.host):
         report.fault(("host",), "must be a host name or an IP address without brackets", config.host)
     _check_endpoint(config.endpoint, report)
-    if config.public_url:
-        _check_public_url(config.public_url, report)
+    if config.public_url and (message := find_url_fault(config.public_url)):
+        report.fault(("publicUrl",), message, config.public_url)
     _check_metrics(config, report)
     for index, text in enumerate(config.http.trusted_proxies):
         _check_network(text, ("http", "trustedProxies", index), report)
@@ -35,19 +35,18 @@ def _check_endpoint(endpoint: str, report: Report) -> None:
         report.fault(("endpoint",), message, endpoint)
 
 
-def _check_public_url(url: str, report: Report) -> None:
+def find_url_fault(url: str) -> str:
+    """Return what is wrong with a URL that recipients are to use, or an empty text."""
     parts = _split(url)
     if parts is None or parts.scheme not in {"http", "https"} or not is_host(parts.hostname or ""):
-        message = "must be an http or https URL, such as https://sharing.example.com/delta-sharing"
-    elif "?" in url or "#" in url:
-        message = "must not have a query or fragment"
-    elif "@" in parts.netloc:
-        message = "must not have a user or password"
-    elif not _SEGMENTS.fullmatch(parts.path.rstrip("/")):
-        message = "must have a path of letters, digits and ._~- only"
-    else:
-        return
-    report.fault(("publicUrl",), message, url)
+        return "must be an http or https URL, such as https://sharing.example.com/delta-sharing"
+    if "?" in url or "#" in url:
+        return "must not have a query or fragment"
+    if "@" in parts.netloc:
+        return "must not have a user or password"
+    if not _SEGMENTS.fullmatch(parts.path.rstrip("/")):
+        return "must have a path of letters, digits and ._~- only"
+    return ""
 
 
 def _split(url: str) -> SplitResult | None:

@@ -58,7 +58,7 @@ class FilesHandler:
         except FileGone as exc:
             raise NotFound("the file does not exist any more; query the table again") from exc
         except FileRefused as exc:
-            log.warning("a signed URL names what is not a regular file of its table", exc_info=exc)
+            log.warning("%s of the storage %s is not a plain file and not served", url.path, url.storage)
             raise refusal from exc
 
 

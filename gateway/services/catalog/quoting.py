@@ -1,4 +1,4 @@
-"""Names in messages: as the caller wrote them, within limits."""
+"""Names that a caller wrote, in messages and events: as they are, within limits."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import Final
 _MAX_BYTES: Final = 1024
 
 
-def quoted(name: str) -> str:
-    """Return a name in quotes, unprintable characters escaped, cut where it is longer than names are."""
+def clipped(name: str) -> str:
+    """Return a name, cut where it is longer than any name is."""
     data = name.encode(errors="replace")
-    if len(data) <= _MAX_BYTES:
-        return repr(name)
-    return repr(f"{data[:_MAX_BYTES].decode(errors='ignore')}…")
+    return name if len(data) <= _MAX_BYTES else f"{data[:_MAX_BYTES].decode(errors='ignore')}…"
+
+
+def quoted(name: str) -> str:
+    """Return a name in quotes, unprintable characters escaped."""
+    return repr(clipped(name))

@@ -40,7 +40,14 @@ class ServiceTokens:
         """Return the service; raise ``Unauthenticated``, with the same words whatever is wrong."""
         try:
             return await self._verified(token)
-        except (jwt.PyJWTError, UnsupportedAlgorithm, ValueError, TypeError, KeyError) as exc:
+        except (
+            jwt.PyJWTError,
+            UnsupportedAlgorithm,
+            ArithmeticError,
+            ValueError,
+            TypeError,
+            KeyError,
+        ) as exc:
             raise Unauthenticated(
                 "the service's token is not signed by the configured key of its subject for the audience "
                 f"{AUDIENCE!r}, or is expired or older than an hour"

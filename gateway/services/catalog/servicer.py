@@ -39,13 +39,20 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServicer):
     """Answers for what is granted; for the rest as for what does not exist."""
 
     def __init__(
-        self, *, store: CatalogStore, signer: GrantSigner, page_keys: Keys, audit: AuditLog, clock: Clock
+        self,
+        *,
+        store: CatalogStore,
+        signer: GrantSigner,
+        page_keys: Keys,
+        audit: AuditLog,
+        clock: Clock,
+        audit_required: bool = True,
     ) -> None:
         self._store = store
         self._callers = Callers(store, clock)
         self._grants = GrantCache(signer, clock)
         self._pages = Pages(page_keys)
-        self._trail = Trail(audit, clock)
+        self._trail = Trail(audit, clock, required=audit_required)
         self._clock = clock
 
     async def Resolve(self, request: pb.ResolveRequest, context: Context) -> pb.ResolveResponse:
@@ -149,8 +156,7 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServicer):
             asker = await self._callers.identify(visitor, caller)
             yield asker, call
         except GatewayError as error:
-            if not (asker or visitor).edge:
-                self._trail.note_denial(call, error, asker)
+            self._trail.note_error(call, error, visitor, asker)
             raise
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,15 +12,19 @@ from typing import Final
 from gateway.domain.audit import AuditEvent, AuditKind
 from gateway.domain.grant import Audience
 from gateway.domain.table import AccessMode, Table
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, NotFound, PermissionDenied, Unauthenticated, Unavailable
 from gateway.ports import AuditLog, Clock
-from gateway.services.catalog.callers import Asker
+from gateway.services.catalog.callers import Asker, Visitor
 from gateway.services.catalog.operation import Operation
+from gateway.services.catalog.quoting import clipped
 
 OK: Final = "ok"
 
+_DENIALS: Final = (Unauthenticated, PermissionDenied, NotFound)
 # What a service that is given such a grant can hand out.
 _MODES: Final = {Audience.PRESIGN: AccessMode.URL, Audience.VENDING: AccessMode.DIR}
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,16 +40,25 @@ class Call:
 class Trail:
     """Writes events of calls to the audit log."""
 
-    def __init__(self, audit: AuditLog, clock: Clock) -> None:
+    def __init__(self, audit: AuditLog, clock: Clock, *, required: bool) -> None:
         self._audit = audit
+        # Whether a grant is refused when its event cannot be kept.
+        self._required = required
         self._clock = clock
 
     def note_answer(self, call: Call, asker: Asker) -> None:
         if not asker.edge:
             self._audit.note(self._event(call, AuditKind.REQUEST, OK, asker))
 
-    def note_denial(self, call: Call, error: GatewayError, asker: Asker | None) -> None:
-        self._audit.note(self._event(call, AuditKind.DENIAL, error.error_code, asker))
+    def note_error(self, call: Call, error: GatewayError, visitor: Visitor, asker: Asker | None) -> None:
+        """Note what was refused, even to one who did not get as far as saying whom it asks for."""
+        if (asker or visitor).edge:
+            return
+        kind = AuditKind.DENIAL if isinstance(error, _DENIALS) else AuditKind.REQUEST
+        event = self._event(call, kind, error.error_code, asker)
+        if asker is None and visitor.service is not None:
+            event = replace(event, actor=visitor.service.name)
+        self._audit.note(event)
 
     async def keep_grant(
         self, call: Call, asker: Asker, table: Table, audiences: Sequence[Audience], expires_at: datetime
@@ -64,21 +78,26 @@ class Trail:
             locations=tuple(location.text for location in (table.location, *table.auxiliary_locations)),
             expires_at=expires_at,
         )
-        await self._audit.append(event)
+        try:
+            await self._audit.append(event)
+        except Unavailable:
+            if self._required:
+                raise
+            log.warning("a grant was handed out whose audit event could not be kept")
 
     def _event(self, call: Call, kind: AuditKind, outcome: str, asker: Asker | None) -> AuditEvent:
         now = self._clock()
         return AuditEvent(
-            id=str(uuid.uuid4()),
+            id=uuid.uuid4().hex,
             at=now,
             kind=kind,
             operation=f"catalog.{call.operation.method}",
             outcome=outcome,
             principal=asker.principal.name if asker else "",
             actor=asker.actor if asker else "",
-            share=call.operation.share,
-            schema=call.operation.schema,
-            table=call.operation.table,
+            share=clipped(call.operation.share),
+            schema=clipped(call.operation.schema),
+            table=clipped(call.operation.table),
             request_id=call.request_id,
             remote=call.remote,
             duration_ms=int((now - call.started_at).total_seconds() * 1000),

@@ -26,6 +26,8 @@ FILES: Final[Mapping[str, pl.DataType]] = {
     "hasDeletionVector": pl.Boolean(),
 }
 
+NO_FILES: Final = pl.DataFrame(schema=FILES)
+
 # What is read of the log, by action; everything else in it is skipped.
 _FIELDS: Final[Mapping[str, Mapping[str, pl.DataType]]] = {
     "add": {
@@ -47,6 +49,7 @@ _FIELDS: Final[Mapping[str, Mapping[str, pl.DataType]]] = {
         "configuration": _TEXTS,
     },
 }
+_NONE: Final = {action: pl.DataFrame(schema=fields) for action, fields in _FIELDS.items()}
 _COMMIT: Final = pl.Schema({action: pl.Struct(fields) for action, fields in _FIELDS.items()})
 # A checkpoint's removes are tombstones of files that it does not list.
 _CHECKPOINT: Final[tuple[str, ...]] = ("add", "protocol", "metaData", "sidecar")
@@ -103,23 +106,38 @@ def _read_checkpoint(name: str, content: bytes) -> pl.DataFrame:
 def _rows(frame: pl.DataFrame, action: str) -> pl.DataFrame:
     """Return the actions of one kind, with a column for each field that is read of it."""
     wanted = _FIELDS[action]
-    if action not in frame.columns:
-        return pl.DataFrame(schema=wanted)
-    rows = frame.filter(pl.col(action).is_not_null()).select(pl.col(action).struct.unnest())
-    absent = [
-        pl.lit(None, dtype=dtype).alias(name) for name, dtype in wanted.items() if name not in rows.columns
-    ]
-    return rows.with_columns(absent).select(list(wanted))
+    rows = frame[action].drop_nulls() if action in frame.columns else None
+    if rows is None or rows.is_empty():
+        return _NONE[action]
+    fields = rows.struct.unnest()
+    return pl.DataFrame(
+        [
+            fields[name]
+            if name in fields.columns
+            else pl.repeat(None, rows.len(), dtype=dtype, eager=True).alias(name)
+            for name, dtype in wanted.items()
+        ]
+    )
 
 
 def _files(name: str, adds: pl.DataFrame) -> pl.DataFrame:
+    if adds.is_empty():
+        return NO_FILES
     if adds["path"].has_nulls() or adds["size"].has_nulls() or (adds["size"] < 0).any():
         raise damaged(name, "adds a file without a path or a size")
-    return adds.with_columns(
-        encode_paths(adds["path"]).alias("encoded"),
-        pl.col("partitionValues").fill_null(pl.lit({}, dtype=_TEXTS)),
-        pl.col("deletionVector").is_not_null().alias("hasDeletionVector"),
-    ).select(pl.col(column).cast(dtype) for column, dtype in FILES.items())
+    columns = {
+        **adds.to_dict(),
+        "encoded": encode_paths(adds["path"]),
+        "partitionValues": _filled(adds["partitionValues"].cast(_TEXTS)),
+        "hasDeletionVector": adds["deletionVector"].is_not_null(),
+    }
+    return pl.DataFrame({column: columns[column].cast(dtype) for column, dtype in FILES.items()})
+
+
+def _filled(values: pl.Series) -> pl.Series:
+    if not values.has_nulls():
+        return values
+    return values.to_frame().select(pl.col(values.name).fill_null(pl.lit({}, dtype=_TEXTS))).to_series()
 
 
 def _removed(name: str, removes: pl.DataFrame) -> pl.Series:

@@ -74,15 +74,18 @@ def find_segment(listing: LogListing, version: int) -> LogSegment:
 
 def find_steps(listing: LogListing, after: int, version: int) -> LogSegment | None:
     """Return the commits that lead from one version to another; None when one of them is missing."""
-    commits = [listing.commits.get(step) for step in range(after + 1, version + 1)]
     anchor = listing.find_anchor(version)
-    if anchor is None or None in commits:
+    # Counted before they are enumerated: a name may claim any version.
+    if anchor is None or version - after > len(listing.commits):
+        return None
+    commits = [listing.commits.get(step) for step in range(after + 1, version + 1)]
+    if None in commits:
         return None
     return LogSegment(version=version, anchor=anchor, commits=tuple(filter(None, commits)))
 
 
 def _complete(parts: Mapping[tuple[int, int], Mapping[int, LogFile]]) -> dict[int, tuple[LogFile, ...]]:
-    # Counted before it is enumerated: a name may claim any number of parts.
+    # Counted, not enumerated: a name may claim any number of parts.
     return {
         version: tuple(found[part] for part in sorted(found))
         for (version, count), found in parts.items()

@@ -9,7 +9,7 @@ import polars as pl
 
 from gateway.errors import Unsupported
 from gateway.ports import LogFile
-from gateway.services.snapshot.actions import FILES, Actions
+from gateway.services.snapshot.actions import FILES, NO_FILES, Actions
 from gateway.services.snapshot.snapshot import Snapshot
 
 # A refresh appends a chunk; reading many small ones costs more than joining them now and then.
@@ -20,7 +20,7 @@ def load(
     checkpoint: Sequence[Actions], commits: Sequence[Actions], version: int, anchor: LogFile
 ) -> Snapshot:
     """Return the version that a checkpoint, if any, and the commits after it make up."""
-    files = pl.concat([part.files for part in checkpoint]) if checkpoint else pl.DataFrame(schema=FILES)
+    files = pl.concat([part.files for part in checkpoint]) if checkpoint else NO_FILES
     protocol = next((part.protocol for part in checkpoint if part.protocol), None)
     metadata = next((part.metadata for part in checkpoint if part.metadata), None)
     for commit in commits:

@@ -139,6 +139,17 @@ def test_a_secret_in_a_known_place_never_appears(token, place):
     assert token not in JsonFormatter().format(made)
 
 
+@given(st.from_regex(r"eyJ[A-Za-z0-9_-]{10,50}\.[A-Za-z0-9_-]{10,80}\.[A-Za-z0-9_-]{20,80}", fullmatch=True))
+def test_a_jwt_never_appears_wherever_it_stands(jwt):
+    line = JsonFormatter().format(record("grant %s was refused", jwt, grant=jwt))
+    assert not any(part in line for part in jwt.split("."))
+
+
+@given(st.from_regex(r"slc_[A-Za-z0-9_-]{43}", fullmatch=True))
+def test_a_token_of_ours_never_appears_wherever_it_stands(token):
+    assert token not in JsonFormatter().format(record("refused %s", token, value=token))
+
+
 @given(
     TOKENS, st.sampled_from(["token", "bearer_token", "clientSecret", "Authorization", "password", "api-key"])
 )

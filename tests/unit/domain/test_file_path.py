@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from gateway.domain.file_path import decode_path, encode_path, split_paths
 from gateway.errors import InvalidArgument
 
-segments = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\\\0"), min_size=1).filter(
-    lambda segment: segment not in {".", ".."}
-)
+segments = st.text(
+    st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="/\\"), min_size=1
+).filter(lambda segment: segment not in {".", ".."})
 file_paths = st.lists(segments, min_size=1, max_size=4).map("/".join)
 
 
@@ -68,6 +68,11 @@ def test_spellings_of_one_path_decode_to_it(spelling):
         "..%5Ca",
         "a\\b",
         "a%00b",
+        "a%0Ab",
+        "a%1F",
+        "a%7F",
+        "a\x7fb",
+        "a\tb",
         "a\0b",
         "a%",
         "a%2",
@@ -86,9 +91,7 @@ def test_path_that_is_ambiguous_or_leaves_the_directory_is_refused(spelling):
         split_paths(f"good.parquet\n{spelling}\nalso-good.parquet")
 
 
-@pytest.mark.parametrize(
-    "spelling", ["a=b", "a%3db", "%61", "a%7Eb", "a+b", "é", "a b", "a\tb", "a%2Db", "a\x7fb"]
-)
+@pytest.mark.parametrize("spelling", ["a=b", "a%3db", "%61", "a%7Eb", "a+b", "é", "a b", "a%2Db"])
 def test_page_is_refused_for_a_path_in_another_spelling(spelling):
     with pytest.raises(InvalidArgument, match="is not spelled"):
         split_paths(f"good.parquet\n{spelling}")

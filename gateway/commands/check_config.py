@@ -1,0 +1,177 @@
+"""``sluice check-config``: what a configuration would serve, or everything that is wrong with it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from gateway.adapters.storage_check import check_storages
+from gateway.config.faults import ConfigError, Fault
+from gateway.config.load import Loaded, load, locate
+from gateway.config.purpose import has_keys, runs_everything
+from gateway.config.schema import Config, RecipientConfig, ServiceName, ShareConfig, StorageConfig
+from gateway.domain.table import AccessMode
+
+HELP = "check a configuration and say what it would serve"
+
+_MOST_LISTED: Final = 20
+_MOST_NAMED: Final = 5
+_SOON: Final = timedelta(days=14)
+_INDENT: Final = " " * 12
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", type=Path, help="the configuration")
+
+
+def run(args: argparse.Namespace, env: Mapping[str, str]) -> int:
+    file: Path = args.file
+    try:
+        loaded = load(file, env)
+        faults = check_storages(loaded.config)
+        if faults:
+            raise ConfigError(locate(faults, file))  # noqa: TRY301 -- the same answer as for what load() finds
+    except ConfigError as exc:
+        if not file.exists():
+            raise
+        _print_faults(file, exc.faults)
+        return 1
+    for line in summarize(loaded, file, datetime.now(UTC)):
+        print(line)
+    return 0
+
+
+def summarize(loaded: Loaded, file: Path, now: datetime) -> Iterator[str]:
+    """Return what would be served, line by line."""
+    config = loaded.config
+    yield f"{file} is fine."
+    yield ""
+    yield from _process(config)
+    yield from _list("shares", _count_tables(config.shares), [_share(share) for share in config.shares])
+    recipients = [_recipient(recipient, now) for recipient in config.recipients]
+    yield from _list("recipients", _who(config), recipients)
+    yield from _list("storages", _where(config), [_storage(entry) for entry in config.storages or ()])
+    warnings = [*loaded.warnings, *_token_warnings(config, now)]
+    if warnings:
+        yield from _list("warnings", f"{len(warnings):,}", warnings)
+
+
+def _print_faults(file: Path, faults: Sequence[Fault]) -> None:
+    print(f"{file} has {_count(len(faults), 'fault')}:")
+    for fault in faults:
+        print(f"  {fault}")
+
+
+def _process(config: Config) -> Iterator[str]:
+    services = config.services
+    yield _line("services", f"{', '.join(services.run)} in this process")
+    if ServiceName.EDGE in services.run:
+        for name, targets in services.addresses.items():
+            if name not in services.run:
+                yield f"{_INDENT}{name} at {targets if isinstance(targets, str) else ', '.join(targets)}"
+        yield _line("REST", f"{_local_url(config)}, for recipients {config.public_url or 'the same'}")
+    if services.listen:
+        yield _line("gRPC", f"{services.listen}{' with mutual TLS' if services.tls else ''}")
+    yield _line("metrics", f"http://{config.metrics.listen}/metrics")
+    yield _line("keys", _keys(config))
+
+
+def _local_url(config: Config) -> str:
+    scheme = "https" if config.ssl else "http"
+    host = f"[{config.host}]" if ":" in config.host else config.host
+    return f"{scheme}://{host}:{config.port}{config.endpoint.rstrip('/')}"
+
+
+def _keys(config: Config) -> str:
+    if has_keys(config.keys) or not runs_everything(config.services.run):
+        return "from the configuration"
+    return f"kept in {config.state_dir or 'the state directory'}, made when first needed"
+
+
+def _who(config: Config) -> str:
+    if config.allow_anonymous:
+        return "everybody may read everything (allowAnonymous)"
+    count = f"{len(config.recipients):,}"
+    if config.authorization is None:
+        return count
+    return f"{count}, and whoever has authorization.bearerToken, for every share"
+
+
+def _where(config: Config) -> str:
+    if config.storages is None:
+        return "none named: locations are read with each vendor's standard credentials, for url access only"
+    return f"{len(config.storages):,}"
+
+
+def _count_tables(shares: Sequence[ShareConfig]) -> str:
+    schemas = [schema for share in shares for schema in share.schemas]
+    tables = sum(len(schema.tables) for schema in schemas)
+    return f"{len(shares):,} with {_count(len(schemas), 'schema')} and {_count(tables, 'table')}"
+
+
+def _share(share: ShareConfig) -> str:
+    tables = [table for schema in share.schemas for table in schema.tables]
+    modes = {
+        mode for table in tables for mode in table.access_modes or share.access_modes or (AccessMode.URL,)
+    }
+    access = f" ({', '.join(mode for mode in AccessMode if mode in modes)})" if modes else ""
+    counts = f"{_count(len(share.schemas), 'schema')}, {_count(len(tables), 'table')}"
+    return f"{_shown(share.name)}: {counts}{access}"
+
+
+def _recipient(recipient: RecipientConfig, now: datetime) -> str:
+    valid = [token for token in recipient.tokens if token.expires is None or token.expires > now]
+    parts = [_count(len(valid), "valid token")]
+    if recipient.identities:
+        parts.append(
+            "1 identity" if len(recipient.identities) == 1 else f"{len(recipient.identities):,} identities"
+        )
+    if "*" in recipient.shares:
+        parts.append("every share")
+    else:
+        parts.append(_cut_names(recipient.shares) if recipient.shares else "no share")
+    state = " (disabled)" if recipient.disabled else ""
+    return f"{_shown(recipient.name)}{state}: {', '.join(parts)}"
+
+
+def _storage(storage: StorageConfig) -> str:
+    return f"{storage.name}: {storage.prefix} ({storage.vendor})"
+
+
+def _token_warnings(config: Config, now: datetime) -> Iterator[str]:
+    for number, recipient in enumerate(config.recipients):
+        for index, token in enumerate(recipient.tokens):
+            where = f"recipients[{number}].tokens[{index}]"
+            if token.expires is None or token.expires > now + _SOON:
+                continue
+            verb = "expired" if token.expires <= now else "expires soon,"
+            yield f"{where}: a token of {_shown(recipient.name)} {verb} at {token.expires:%Y-%m-%d %H:%M} UTC"
+
+
+def _list(title: str, summary: str, items: Sequence[str]) -> Iterator[str]:
+    yield _line(title, summary)
+    for item in items[:_MOST_LISTED]:
+        yield f"{_INDENT}{item}"
+    if len(items) > _MOST_LISTED:
+        yield f"{_INDENT}… and {len(items) - _MOST_LISTED:,} more"
+
+
+def _cut_names(names: Sequence[str]) -> str:
+    shown = ", ".join(_shown(name) for name in names[:_MOST_NAMED])
+    more = len(names) - _MOST_NAMED
+    return f"{shown} … and {more:,} more" if more > 0 else shown
+
+
+def _line(title: str, text: str) -> str:
+    return f"{title:<{len(_INDENT)}}{text}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _shown(name: str) -> str:
+    return name if name.isprintable() else repr(name)

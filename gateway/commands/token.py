@@ -1,0 +1,184 @@
+"""``sluice token``: make a recipient's bearer token, its hash and its profile file."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import hashlib
+import json
+import os
+import re
+import secrets
+import sys
+import textwrap
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from gateway.config.checks.http import find_url_fault
+from gateway.config.faults import ConfigError, Fault
+from gateway.config.load import read
+from gateway.config.schema import Config
+from gateway.config.value import parse_moment, parse_span
+from gateway.domain.name import fold
+
+HELP = "make a recipient's token, its hash for the configuration, and its profile file"
+
+_PREFIX: Final = "slc_"
+_TOKEN_BYTES: Final = 32
+_UNSAFE_IN_FILE_NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    new = actions.add_parser("new", help="make a token", description="Make a token; it is shown once.")
+    new.add_argument("recipient", metavar="RECIPIENT", help="the name of the recipient")
+    new.add_argument(
+        "--config", metavar="FILE", type=Path, help="the configuration, whose publicUrl the profile names"
+    )
+    new.add_argument(
+        "--expires",
+        metavar="SPAN|DATE",
+        type=_expiry,
+        help="when the token ends: a span such as 90d, a date such as 2030-01-31, or a time with its zone; "
+        "without it, never",
+    )
+    new.add_argument(
+        "--profile", metavar="PATH", type=Path, help="the profile file to write (default: RECIPIENT.share)"
+    )
+    new.add_argument("--no-profile", action="store_true", help="write no profile file")
+    new.add_argument(
+        "--endpoint", metavar="URL", help="what recipients put before /shares (default: publicUrl of FILE)"
+    )
+    new.add_argument("--force", action="store_true", help="replace a profile file that exists")
+    new.set_defaults(action=_new)
+    hash_ = actions.add_parser(
+        "hash",
+        help="print the hash of a token that you have",
+        description="Read a token from standard input and print the line with its hash.",
+    )
+    hash_.set_defaults(action=_hash)
+
+
+def run(args: argparse.Namespace, env: Mapping[str, str]) -> int:
+    status: int = args.action(args, env)
+    return status
+
+
+def _new(args: argparse.Namespace, env: Mapping[str, str]) -> int:
+    config = _read_config(args.config, env)
+    expires_at = _expires_at(args.expires, datetime.now(UTC))
+    token = f"{_PREFIX}{secrets.token_urlsafe(_TOKEN_BYTES)}"
+    profile = None if args.no_profile else args.profile or Path(_file_name(args.recipient))
+    if profile is not None:
+        endpoint = _endpoint(args, config)
+        _write(profile, _profile(endpoint, token, expires_at), replace=args.force)
+    print(f"The token of {args.recipient}, which is not shown again:\n\n  {token}\n")
+    print(_snippet(args.recipient, token, expires_at, config))
+    if profile is not None:
+        print(f"\nThe profile file for {args.recipient}, which holds the token too:\n\n  {profile}")
+    return 0
+
+
+def _hash(_args: argparse.Namespace, _env: Mapping[str, str]) -> int:
+    token = getpass.getpass("token: ") if sys.stdin.isatty() else sys.stdin.read()
+    token = token.strip()
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
+        raise _refusal("give one token on standard input; a token is ASCII without spaces")
+    print(f"- hash: {_hash_of(token)}")
+    return 0
+
+
+def _read_config(file: Path | None, env: Mapping[str, str]) -> Config | None:
+    if file is None:
+        return None
+    # A configuration that waits for its first recipient is not complete yet.
+    draft = read(file, env)
+    if draft.faults:
+        print(f"sluice: {file} has faults, see: sluice check-config {file}", file=sys.stderr)
+    return draft.config
+
+
+def _expiry(text: str) -> timedelta | datetime:
+    try:
+        # A bare number would be seconds.
+        return parse_moment(text) if "-" in text or text.isdigit() else parse_span(text)
+    except ValueError:
+        message = f"{text!r} is neither a span such as 90d nor a date such as 2030-01-31"
+        raise argparse.ArgumentTypeError(message) from None
+
+
+def _expires_at(expiry: timedelta | datetime | None, now: datetime) -> datetime | None:
+    moment = (now + expiry).replace(microsecond=0) if isinstance(expiry, timedelta) else expiry
+    if moment is not None and moment <= now:
+        raise _refusal("--expires is in the past")
+    return moment
+
+
+def _endpoint(args: argparse.Namespace, config: Config | None) -> str:
+    endpoint: str = args.endpoint or (config.public_url if config else "")
+    if not endpoint:
+        raise _refusal(
+            "a profile needs the URL that recipients use: set publicUrl in the configuration and give "
+            "--config FILE, or give --endpoint URL; --no-profile writes none"
+        )
+    if message := find_url_fault(endpoint):
+        raise _refusal(f"--endpoint {message}" if args.endpoint else f"publicUrl {message}")
+    return endpoint.rstrip("/")
+
+
+def _file_name(recipient: str) -> str:
+    return f"{_UNSAFE_IN_FILE_NAME.sub('-', recipient).strip('.-') or 'recipient'}.share"
+
+
+def _profile(endpoint: str, token: str, expires_at: datetime | None) -> str:
+    profile = {"shareCredentialsVersion": 1, "endpoint": endpoint, "bearerToken": token}
+    if expires_at is not None:
+        profile["expirationTime"] = _time(expires_at)
+    return f"{json.dumps(profile, indent=2)}\n"
+
+
+def _write(file: Path, content: str, *, replace: bool) -> None:
+    # Replaced as a whole, so that the old file's mode and links do not apply to the new token.
+    draft = file.with_name(f".{file.name}.{secrets.token_hex(8)}") if replace else file
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(content)
+        draft.replace(file)
+    except FileExistsError:
+        raise _refusal(f"{file} exists; give another --profile, or --force to replace it") from None
+    except OSError as exc:
+        raise _refusal(f"{file} cannot be written: {exc.strerror}") from exc
+
+
+def _snippet(recipient: str, token: str, expires_at: datetime | None, config: Config | None) -> str:
+    entry = {"hash": _hash_of(token)}
+    if expires_at is not None:
+        entry["expires"] = _time(expires_at)
+    names = [fold(known.name) for known in config.recipients] if config else []
+    if fold(recipient) in names:
+        place = f"recipients[{names.index(fold(recipient))}].tokens"
+        return f"Add to {place} in the configuration:\n\n{_yaml([entry])}"
+    whole = {"name": recipient, "tokens": [entry], "shares": ["NAME OF A SHARE"]}
+    return f"Add to recipients in the configuration:\n\n{_yaml([whole])}"
+
+
+def _yaml(value: object) -> str:
+    text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=200)
+    return textwrap.indent(text.rstrip(), "  ")
+
+
+def _time(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _hash_of(token: str) -> str:
+    return f"sha256:{hashlib.sha256(token.encode()).hexdigest()}"
+
+
+def _refusal(message: str) -> ConfigError:
+    return ConfigError([Fault(path="", message=message)])

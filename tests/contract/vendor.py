@@ -1,0 +1,185 @@
+"""What every vendor's storage does, whatever store is behind it.
+
+A vendor joins by a harness: its storage, opened on a store that the suite can write to and fetch from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+import pytest
+
+from gateway.domain.file_path import encode_path
+from gateway.domain.location import Location
+from gateway.domain.window import Window
+from gateway.errors import NotFound
+from gateway.ports import LogReader, Signer, Storage
+
+# Query keys by which delta-kernel tells a presigned URL from a path.
+PRESIGNED = {"sp", "X-Amz-Signature", "X-Goog-Credential"}
+LIFE = timedelta(hours=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fetched:
+    status: int
+    body: bytes = field(repr=False)
+    headers: Mapping[str, str]
+
+
+class Harness(Protocol):
+    storage: Storage
+
+    def location(self, directory: str) -> Location:
+        """Return the location of a directory below the storage's prefix; of the prefix for an empty one."""
+
+    async def put(self, location: Location, path: str, content: bytes) -> None: ...
+
+    async def delete(self, location: Location, path: str) -> None: ...
+
+    async def fetch(self, url: str, method: str = "GET", headers: Mapping[str, str] | None = None) -> Fetched:
+        """Send the request with an HTTP client that is given the URL as text, and no credential."""
+
+
+class VendorContract:
+    """Tests over a fixture ``harness``."""
+
+    async def test_log_of_a_table_without_one_is_empty(self, harness):
+        assert await _reader(harness).list_log(harness.location("none"), start="") == []
+
+    async def test_log_is_listed_by_name_from_a_start(self, harness):
+        table = harness.location("sales/orders")
+        for name in ("2.json", "0.json", "1.json", "1.checkpoint.parquet"):
+            await harness.put(table, f"_delta_log/{name}", name.encode())
+        await harness.put(table, "part-0.parquet", b"rows")
+        await harness.put(harness.location("sales/orders2"), "_delta_log/9.json", b"sibling")
+
+        listed = await _reader(harness).list_log(table, start="")
+
+        assert [file.name for file in listed] == ["0.json", "1.checkpoint.parquet", "1.json", "2.json"]
+        assert [file.size for file in listed] == [6, 20, 6, 6]
+        assert all(abs(file.modified_at - _now()) < timedelta(minutes=5) for file in listed)
+        assert [file.name for file in await _reader(harness).list_log(table, start="1.json")] == [
+            "1.json",
+            "2.json",
+        ]
+
+    async def test_log_file_is_read_whole_or_not_found(self, harness):
+        table = harness.location("sales/orders")
+        await harness.put(table, "_delta_log/0.json", b"content" * 100_000)
+
+        assert await _reader(harness).read_log(table, "0.json") == b"content" * 100_000
+        with pytest.raises(NotFound):
+            await _reader(harness).read_log(table, "1.json")
+
+    @pytest.mark.parametrize("directory", ["", "sales/orders", "50%20off/é=1 +&'"])
+    async def test_signed_url_serves_its_file(self, harness, directory):
+        table = harness.location(directory)
+        await harness.put(table, "date=2021-04-28/part 0+é%20.parquet", b"0123456789")
+
+        (url,) = await signed(harness, table, "date=2021-04-28/part 0+é%20.parquet")
+        fetched = await harness.fetch(url)
+
+        assert (fetched.status, fetched.body) == (200, b"0123456789")
+
+    async def test_signed_url_serves_ranges(self, harness):
+        table = harness.location("t")
+        await harness.put(table, "a", b"0123456789")
+        (url,) = await signed(harness, table, "a")
+
+        part = await harness.fetch(url, headers={"Range": "bytes=2-5"})
+
+        assert (part.status, part.body) == (206, b"2345")
+        assert part.headers["Content-Range"] == "bytes 2-5/10"
+
+    async def test_urls_are_made_of_columns_in_the_order_of_the_paths(self, harness):
+        table = harness.location("t")
+        names = [f"part-{number}" for number in range(20)]
+        for name in names:
+            await harness.put(table, name, name.encode())
+
+        urls = await signed(harness, table, *names)
+
+        assert [(await harness.fetch(url)).body.decode() for url in urls] == names
+
+    async def test_url_looks_presigned_to_clients(self, harness):
+        (url,) = await signed(harness, harness.location("t"), "a")
+
+        assert PRESIGNED & {pair.partition("=")[0] for pair in url.partition("?")[2].split("&")}
+
+    async def test_columns_need_no_escaping_in_json(self, harness):
+        urls = await signed(harness, harness.location("50%20off/é=1 +&'"), 'quote"back', "new line")
+
+        assert all(url.isascii() and url.isprintable() and not set('"\\<> ') & set(url) for url in urls)
+
+    async def test_file_that_is_gone_is_an_error(self, harness):
+        table = harness.location("t")
+        await harness.put(table, "a", b"rows")
+        (url,) = await signed(harness, table, "a")
+        await harness.delete(table, "a")
+
+        assert (await harness.fetch(url)).status in {403, 404}
+
+    async def test_url_opens_no_other_file_and_allows_no_writing(self, harness):
+        table = harness.location("t")
+        await harness.put(table, "a", b"rows")
+        await harness.put(table, "b", b"secret")
+        (url,) = await signed(harness, table, "a")
+
+        assert (await harness.fetch(url.replace("/t/a?", "/t/b?"))).status == 403
+        assert (await harness.fetch(url, "PUT")).status in {403, 405}
+        assert (await harness.fetch(url, "DELETE")).status in {403, 405}
+        assert (await harness.fetch(url.partition("?")[0])).status in {400, 401, 403}
+        assert (await harness.fetch(url)).body == b"rows"
+
+    async def test_url_that_has_expired_is_refused(self, harness):
+        table = harness.location("t")
+        await harness.put(table, "a", b"rows")
+
+        (url,) = await signed(harness, table, "a", started_at=_now() - LIFE - timedelta(minutes=1))
+
+        assert (await harness.fetch(url)).status in {400, 403}
+
+    async def test_reported_expiration_is_never_later_than_the_windows(self, harness):
+        window = _window(_now())
+
+        signatures = await _signer(harness).sign(harness.location("t"), ["a"], window)
+
+        assert _now() < signatures.expires_at <= window.expires_at
+
+    async def test_same_window_gives_the_same_urls(self, harness):
+        started_at = _now()
+
+        first = await signed(harness, harness.location("t"), "a", "b", started_at=started_at)
+
+        assert await signed(harness, harness.location("t"), "a", "b", started_at=started_at) == first
+
+
+async def signed(
+    harness: Harness, table: Location, *paths: str, started_at: datetime | None = None
+) -> list[str]:
+    encoded = [encode_path(path) for path in paths]
+    signatures = await _signer(harness).sign(table, encoded, _window(started_at or _now()))
+    pairs = zip(encoded, signatures.signatures, strict=True)
+    return [f"{signatures.origin}{path}?{signatures.query}{signature}" for path, signature in pairs]
+
+
+def _reader(harness: Harness) -> LogReader:
+    assert harness.storage.reader is not None
+    return harness.storage.reader
+
+
+def _signer(harness: Harness) -> Signer:
+    assert harness.storage.signer is not None
+    return harness.storage.signer
+
+
+def _window(started_at: datetime) -> Window:
+    return Window(started_at, started_at + LIFE / 4, started_at + LIFE)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)

@@ -1,0 +1,56 @@
+"""The official client in its own environment, as an object here."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.repository import ROOT
+
+ENVIRONMENT = ROOT / ".venv-client"
+PYTHON = ENVIRONMENT / "bin" / "python"
+
+
+class ClientError(Exception):
+    """What the client raised, in its own words."""
+
+
+class OfficialClient:
+    """Calls the functions of ``read_with_client.py`` in a process that lives as long as this object."""
+
+    def __init__(self) -> None:
+        require_environment()
+        script = Path(__file__).with_name("read_with_client.py")
+        self._process = subprocess.Popen(
+            [PYTHON, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
+        )
+
+    def call(self, name: str, *arguments: object, **options: object) -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(
+            json.dumps({"call": name, "arguments": arguments, "options": options}, default=str) + "\n"
+        )
+        self._process.stdin.flush()
+        answer = json.loads(self._process.stdout.readline())
+        if "error" in answer:
+            raise ClientError(answer["error"])
+        return answer["result"]
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+def require_environment() -> None:
+    if not PYTHON.exists():
+        pytest.skip("the client's environment is not there: `make test-e2e` makes it")
+
+
+def environment() -> dict[str, str]:
+    """Return this process' environment without what would change which packages the client finds."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}

@@ -1,0 +1,188 @@
+"""A new user's first minutes: start the demo, paste what it prints, stop it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.components import CLIENT, CURL, DEMO
+from tests.deployments import free_port
+from tests.e2e.official_client import PYTHON, environment, require_environment
+from tests.repository import ROOT
+
+SLUICE = Path(sys.prefix) / "bin" / "sluice"
+# The first start writes the sample tables, on a machine that may be busy.
+FIRST_START_SECONDS = 60
+NEXT_START_SECONDS = 10
+STOP_SECONDS = 10
+
+pytestmark = pytest.mark.component(DEMO)
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """A running demo, and what it has printed."""
+
+    process: subprocess.Popen[str]
+    port: int
+    output: str
+
+    def stop(self, number: signal.Signals) -> tuple[int, str]:
+        """Return the exit status and all that was printed on the way out."""
+        self.process.send_signal(number)
+        rest, _ = self.process.communicate(timeout=STOP_SECONDS)
+        return self.process.returncode, rest
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory) -> Path:
+    """Return a state directory in which a demo ran before."""
+    path: Path = tmp_path_factory.mktemp("home") / "state"
+    with running(path, FIRST_START_SECONDS):
+        return path
+
+
+@pytest.fixture(scope="module")
+def demo(state) -> Iterator[Demo]:
+    with running(state, NEXT_START_SECONDS) as demo:
+        yield demo
+
+
+def test_the_profile_has_a_line_of_its_own_and_is_private(demo, state):
+    (path,) = re.findall(r"^profile: (.+)$", demo.output, re.MULTILINE)
+    assert Path(path).is_relative_to(state)
+    assert Path(path).stat().st_mode & 0o077 == 0
+
+
+def test_the_token_is_not_printed(demo, state):
+    profile = Path(re.findall(r"^profile: (.+)$", demo.output, re.MULTILINE)[0])
+    (token,) = re.findall(r'"bearerToken": "([^"]+)"', profile.read_text())
+    assert token not in demo.output
+
+
+@pytest.mark.component(CLIENT)
+def test_the_printed_snippet_reads_a_table_with_the_official_client(demo):
+    require_environment()
+    lines = [line.strip() for line in demo.output.splitlines()]
+    start = lines.index("import delta_sharing")
+    snippet = "\n".join(lines[start : start + 3])
+    result = subprocess.run(
+        [PYTHON, "-c", snippet], capture_output=True, text=True, check=False, env=environment()
+    )
+    assert result.returncode == 0, result.stderr
+    assert "[1000 rows x 4 columns]" in result.stdout
+
+
+@pytest.mark.component(CURL)
+def test_the_printed_curl_line_lists_the_tables(demo):
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    (line,) = re.findall(r"^\s*(curl .+)$", demo.output, re.MULTILINE)
+    result = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True)
+    assert '"ten_thousand_files"' in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("ending", "content"),
+    [
+        ("/metrics", "sluice_build_info"),
+        ("/healthz", ""),
+        ("/readyz", ""),
+        ("/docs", "<html"),
+    ],
+)
+def test_the_printed_addresses_answer(demo, ending, content):
+    addresses = re.findall(r"http://[\w.:/-]+", demo.output)
+    # Health is printed as one address and the other one's path.
+    found = [url for url in addresses if url.endswith(ending)] or [
+        url.replace("/healthz", ending) for url in addresses if url.endswith("/healthz")
+    ]
+    assert ending in demo.output
+    with urllib.request.urlopen(found[0], timeout=10) as response:
+        assert response.status == 200
+        assert content in response.read().decode()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_it_quietly_and_cleanly(state, number):
+    with running(state, NEXT_START_SECONDS) as demo:
+        status, rest = demo.stop(number)
+    assert status == 0
+    assert "Traceback" not in rest
+
+
+def test_ctrl_c_under_make_stops_it_without_a_word_of_failure(state):
+    with running(state, NEXT_START_SECONDS, under_make=True) as demo:
+        # What a terminal does: it tells the whole foreground group, make and the demo alike.
+        with pytest.raises(ProcessLookupError):
+            stop_group(demo.process, signal.SIGINT)
+        rest, _ = demo.process.communicate(timeout=STOP_SECONDS)
+    assert "***" not in rest
+    assert "Traceback" not in rest
+
+
+def test_a_taken_port_is_said_in_words(state):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", free_port()))
+        other.listen()
+        port = other.getsockname()[1]
+        result = subprocess.run(
+            command(state, port), capture_output=True, text=True, check=False, timeout=NEXT_START_SECONDS
+        )
+    assert result.returncode not in (0, None)
+    assert str(port) in result.stderr
+    assert "--port" in result.stderr or "PORT=" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def command(state: Path, port: int) -> list[str]:
+    return [str(SLUICE), "demo", "--port", str(port), "--state", str(state)]
+
+
+@contextmanager
+def running(state: Path, seconds: float, *, under_make: bool = False) -> Iterator[Demo]:
+    """Run the demo until the block is left; it must be up within so many seconds."""
+    port = free_port()
+    began = time.monotonic()
+    with subprocess.Popen(
+        make_command(state, port) if under_make else command(state, port),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            output = read_greeting(process)
+            assert time.monotonic() - began < seconds, output
+            yield Demo(process, port, output)
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+
+
+def make_command(state: Path, port: int) -> list[str]:
+    return ["make", "--no-print-directory", "run", f"PORT={port}", f"DEMO=--state {state}"]
+
+
+def read_greeting(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        # Its last line says how to stop it.
+        if "Ctrl-C" in line:
+            return "".join(lines)
+    raise AssertionError(f"the demo ended early:\n{''.join(lines)}")

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.base_protocol import BaseProtocol
+from aiohttp.streams import StreamReader
+from aiohttp.test_utils import make_mocked_request
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.edge.schema import QueryBody, parse_query_body, read_body
+from gateway.errors import GatewayError, InvalidArgument, Unsupported
+
+JSON = {"Content-Type": "application/json; charset=utf-8"}
+SECOND = timedelta(seconds=1)
+
+
+def request(headers: dict[str, str] | None = None, payload: StreamReader | None = None) -> web.Request:
+    arguments: dict[str, Any] = {} if payload is None else {"payload": payload}
+    return make_mocked_request("POST", "/", headers or {}, **arguments)
+
+
+def parse(value: object) -> QueryBody:
+    return parse_query_body(request(JSON), json.dumps(value).encode())
+
+
+def stream(*pieces: bytes, end: bool = True) -> StreamReader:
+    loop = asyncio.get_running_loop()
+    reader = StreamReader(BaseProtocol(loop), 2**16, loop=loop)
+    for piece in pieces:
+        reader.feed_data(piece)
+    if end:
+        reader.feed_eof()
+    return reader
+
+
+def test_every_field_is_read() -> None:
+    body = parse(
+        {
+            "predicateHints": ["a = 1"],
+            "jsonPredicateHints": "{}",
+            "limitHint": 10,
+            "version": 3,
+            "timestamp": "2022-01-01T00:00:00Z",
+            "endingVersion": 9,
+            "includeRefreshToken": True,
+            "maxFiles": 5,
+        }
+    )
+    assert body == QueryBody(
+        predicateHints=["a = 1"],
+        jsonPredicateHints="{}",
+        limitHint=10,
+        version=3,
+        timestamp="2022-01-01T00:00:00Z",
+        endingVersion=9,
+        includeRefreshToken=True,
+        maxFiles=5,
+    )
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"  \n", b"{}", b'{"unknown": [1, {"deep": null}]}', b'{"version": null}']
+)
+def test_nothing_an_empty_object_and_unknown_fields_are_fine(body: bytes) -> None:
+    assert parse_query_body(request(JSON), body) == QueryBody()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"null",
+        b"[]",
+        b"1",
+        b'"text"',
+        b"{",
+        b"{]",
+        b"\xff",
+        b'{"version": "1"}',
+        b'{"version": 1.5}',
+        b'{"version": true}',
+        b'{"limitHint": "many"}',
+        b'{"predicateHints": "a = 1"}',
+        b'{"predicateHints": [1]}',
+        b'{"jsonPredicateHints": {"op": "and"}}',
+        b'{"timestamp": 1650000000}',
+        b'{"includeRefreshToken": "yes"}',
+        b'{"timestamp": "\\ud800"}',
+        b"[" * 100_000,
+    ],
+)
+def test_what_is_not_json_or_of_the_wrong_type_is_malformed(body: bytes) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        parse_query_body(request(JSON), body)
+    assert caught.value.error_code == "MALFORMED_REQUEST"
+
+
+@pytest.mark.parametrize("field", ["version", "limitHint"])
+@pytest.mark.parametrize("value", [-1, 2**63])
+def test_a_number_out_of_range_is_an_invalid_value_and_is_named(field: str, value: int) -> None:
+    with pytest.raises(InvalidArgument, match=field) as caught:
+        parse({field: value})
+    assert caught.value.error_code == "INVALID_PARAMETER_VALUE"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("startingVersion", 0), ("refreshToken", ""), ("refreshToken", "x"), ("pageToken", "x")],
+)
+def test_what_would_change_the_answer_is_refused_not_ignored(field: str, value: object) -> None:
+    with pytest.raises(Unsupported, match=field):
+        parse({field: value})
+
+
+def test_an_error_does_not_repeat_what_was_sent() -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        parse({"version": "a-secret"})
+    assert "a-secret" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin-1", "json"],
+)
+def test_another_content_type_is_refused(content_type: str) -> None:
+    with pytest.raises(web.HTTPUnsupportedMediaType):
+        parse_query_body(request({"Content-Type": content_type}), b"{}")
+
+
+@pytest.mark.parametrize("content_type", ["application/json", "Application/JSON; charset=UTF-8", None])
+def test_json_and_no_content_type_at_all_are_accepted(content_type: str | None) -> None:
+    headers = {} if content_type is None else {"Content-Type": content_type}
+    assert parse_query_body(request(headers), b"{}") == QueryBody()
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=8))
+def test_any_json_is_parsed_or_refused_as_the_clients_fault(value: object) -> None:
+    for body in (value, {"version": value}, {"predicateHints": value}):
+        try:
+            parse(body)
+        except GatewayError as error:
+            assert isinstance(error, InvalidArgument | Unsupported)  # noqa: PT017 -- success is fine as well
+
+
+async def test_a_body_is_read_piece_by_piece() -> None:
+    assert await read_body(request(JSON, stream(b"{", b"}")), 10, SECOND) == b"{}"
+
+
+async def test_a_body_that_says_it_is_too_large_is_not_read() -> None:
+    asked = request({**JSON, "Content-Length": "11"}, stream(end=False))
+    with pytest.raises(web.HTTPRequestEntityTooLarge):
+        await read_body(asked, 10, SECOND)
+
+
+async def test_a_body_that_does_not_end_is_given_up() -> None:
+    with pytest.raises(web.HTTPRequestTimeout):
+        await read_body(request(JSON, stream(b"{", end=False)), 10, timedelta(milliseconds=1))
+
+
+async def test_a_compressed_body_is_refused() -> None:
+    asked = request({**JSON, "Content-Encoding": "gzip"}, stream(b"\x1f\x8b"))
+    with pytest.raises(web.HTTPUnsupportedMediaType):
+        await read_body(asked, 10, SECOND)

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.domain.key import Key, Keys
+from gateway.errors import InvalidArgument
+from gateway.services.catalog.operation import Operation
+from gateway.services.catalog.paging import DEFAULT_SIZE, MAX_SIZE, Page, Pages
+from gateway.v1 import catalog_pb2 as pb
+
+LIST = Operation("ListShares")
+PAGES = Pages(Keys(current=Key(id="k", secret=b"s" * 32)))
+
+
+def open_page(max_results: int | None = None, page_token: str = "") -> Page:
+    return PAGES.open(LIST, pb.ListSharesRequest(max_results=max_results, page_token=page_token))
+
+
+def test_a_page_without_wishes_is_the_first_and_of_the_default_size():
+    assert open_page() == Page(LIST, ("",), DEFAULT_SIZE)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "size"), [(0, 0), (1, 1), (999, 999), (1000, 1000), (1001, MAX_SIZE), (2**32 - 1, MAX_SIZE)]
+)
+def test_a_page_is_as_long_as_asked_for_up_to_a_limit(wanted, size):
+    assert open_page(wanted).size == size
+
+
+def test_one_more_item_than_is_shown_is_looked_for():
+    assert open_page(3).limit == 4
+    assert open_page(0).limit == 1
+
+
+def test_the_first_key_of_a_list_can_have_several_parts():
+    page = PAGES.open(Operation("ListAllTables"), pb.ListAllTablesRequest(), first=("", ""))
+    assert page.after == ("", "")
+
+
+def test_a_token_of_another_list_is_refused():
+    _, token = PAGES.close(Page(Operation("ListSchemas", "s"), ("",), 1), ["a", "b"], lambda item: (item,))
+    with pytest.raises(InvalidArgument):
+        open_page(1, token)
+
+
+@given(st.sets(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=3)), st.integers(1, 5))
+def test_following_the_tokens_shows_every_item_once_and_ends_without_one(names, size):
+    seen: list[str] = []
+    items, token = sorted(names), ""
+    while True:
+        page = open_page(size, token)
+        (after,) = page.after
+        found = [item for item in items if item > after][: page.limit]
+        shown, token = PAGES.close(page, found, lambda item: (item,))
+        seen += shown
+        assert len(shown) == size or not token
+        if not token:
+            break
+    assert seen == items
+
+
+def test_a_page_of_nothing_has_a_token_only_if_there_is_something():
+    page = open_page(0)
+    shown, token = PAGES.close(page, ["a"], lambda item: (item,))
+    assert list(shown) == []
+    assert open_page(5, token).after == page.after
+    assert PAGES.close(page, [], lambda item: (item,)) == ([], "")
+
+
+def test_a_page_of_nothing_later_on_stays_where_it_is():
+    _, token = PAGES.close(open_page(1), ["a", "b"], lambda item: (item,))
+    _, token = PAGES.close(open_page(0, token), ["b"], lambda item: (item,))
+    assert open_page(1, token).after == ("a",)

@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+import base64
+import json
+from datetime import timedelta
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric.ed448 import Ed448PrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gateway.domain.principal import Principal, PrincipalKind
+from gateway.errors import Unauthenticated
+from gateway.services.catalog import service_token as module
+from gateway.services.catalog.service_token import ServiceTokens
+from tests.fakes.catalog_store import FakeCatalogStore
+from tests.unit.services.catalog.calls import NOON, FakeClock
+
+EDDSA = Ed25519PrivateKey.generate()
+RSA = rsa.generate_private_key(65537, 2048)
+ES256 = ec.generate_private_key(ec.SECP256R1())
+NOW = int(NOON.timestamp())
+CLAIMS: dict[str, Any] = {"sub": "lineage", "aud": "sluice", "iat": NOW, "exp": NOW + 300}
+LINEAGE = Principal(name="lineage", kind=PrincipalKind.SERVICE, shares=frozenset())
+
+
+def pem_of(key: Any) -> str:
+    public: bytes = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    return public.decode()
+
+
+def tokens_of(*keys: Any, pem: str = "") -> ServiceTokens:
+    store = FakeCatalogStore(service_keys={"lineage": (LINEAGE, pem or pem_of(keys[0]))})
+    return ServiceTokens(store, FakeClock())
+
+
+def sign(key: Any, algorithm: str, **changes: Any) -> str:
+    return jwt.PyJWS().encode(json.dumps(CLAIMS | changes).encode(), key, algorithm=algorithm)
+
+
+@pytest.mark.parametrize(
+    ("key", "algorithm"),
+    [(EDDSA, "EdDSA"), (RSA, "RS256"), (ES256, "ES256")],
+    ids=["EdDSA", "RS256", "ES256"],
+)
+async def test_a_token_signed_by_the_configured_key_finds_its_service(key, algorithm):
+    tokens = tokens_of(key)
+    assert await tokens.identify(sign(key, algorithm)) == LINEAGE
+    assert await tokens.identify(sign(key, algorithm, exp=NOW + 9)) == LINEAGE
+
+
+async def test_an_audience_among_others_is_ours_too():
+    assert await tokens_of(EDDSA).identify(sign(EDDSA, "EdDSA", aud=["other", "sluice"])) == LINEAGE
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sub": "other"},
+        {"sub": ""},
+        {"sub": 1},
+        {"sub": None},
+        {"aud": "other"},
+        {"aud": []},
+        {"aud": None},
+        {"exp": NOW},
+        {"exp": NOW - 1},
+        {"exp": None},
+        {"exp": "soon"},
+        {"exp": float("nan")},
+        {"iat": None},
+        {"iat": NOW + 6},
+        {"iat": NOW - 3601},
+        {"iat": True},
+        {"iat": float("nan")},
+        {"iat": 10**400},
+        {"nbf": NOW + 6},
+        {"nbf": "now"},
+    ],
+    ids=str,
+)
+async def test_a_token_with_a_claim_that_does_not_hold_is_refused(changes):
+    with pytest.raises(Unauthenticated):
+        await tokens_of(EDDSA).identify(sign(EDDSA, "EdDSA", **changes))
+
+
+@pytest.mark.parametrize("claim", ["sub", "aud", "iat", "exp"])
+async def test_a_token_without_a_claim_is_refused(claim):
+    claims = {name: value for name, value in CLAIMS.items() if name != claim}
+    token = jwt.PyJWS().encode(json.dumps(claims).encode(), EDDSA, algorithm="EdDSA")
+    with pytest.raises(Unauthenticated):
+        await tokens_of(EDDSA).identify(token)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"iat": NOW + 5}, {"iat": NOW - 3600}, {"exp": NOW + 1}, {"nbf": NOW + 5}]
+)
+async def test_a_token_at_the_edge_of_its_time_is_believed(changes):
+    assert await tokens_of(EDDSA).identify(sign(EDDSA, "EdDSA", **changes)) == LINEAGE
+
+
+async def test_a_token_that_would_live_for_days_is_believed_for_an_hour():
+    tokens = tokens_of(EDDSA)
+    token = sign(EDDSA, "EdDSA", exp=NOW + 90 * 86400)
+    assert await tokens.identify(token) == LINEAGE
+    assert isinstance(tokens._clock, FakeClock)
+    tokens._clock.now += timedelta(hours=1, seconds=1)
+    with pytest.raises(Unauthenticated):
+        await tokens.identify(token)
+
+
+async def test_a_token_signed_by_another_key_is_refused():
+    with pytest.raises(Unauthenticated):
+        await tokens_of(EDDSA).identify(sign(Ed25519PrivateKey.generate(), "EdDSA"))
+
+
+# The configured key as a shared secret, which everybody knows.
+@pytest.mark.parametrize("key", [EDDSA, RSA, ES256], ids=["EdDSA", "RS256", "ES256"])
+async def test_the_public_key_is_not_taken_for_a_shared_secret(key):
+    parts = ({"alg": "HS256", "typ": "JWT"}, CLAIMS)
+    signed = b".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=") for part in parts)
+    signature = jwt.algorithms.HMACAlgorithm(jwt.algorithms.HMACAlgorithm.SHA256).sign(
+        signed, pem_of(key).encode()
+    )
+    token = b".".join([signed, base64.urlsafe_b64encode(signature).rstrip(b"=")]).decode()
+    with pytest.raises(Unauthenticated):
+        await tokens_of(key).identify(token)
+
+
+@pytest.mark.parametrize(
+    ("key", "algorithm"), [(RSA, "RS384"), (RSA, "PS256"), (RSA, "none")], ids=["RS384", "PS256", "none"]
+)
+async def test_no_other_algorithm_is_believed(key, algorithm):
+    token = sign("" if algorithm == "none" else key, algorithm)
+    with pytest.raises(Unauthenticated):
+        await tokens_of(key).identify(token)
+
+
+P384 = ec.generate_private_key(ec.SECP384R1())
+ED448 = Ed448PrivateKey.generate()
+
+
+@pytest.mark.parametrize(("key", "algorithm"), [(P384, "ES384"), (ED448, "EdDSA")], ids=["P-384", "Ed448"])
+async def test_a_key_of_a_kind_that_is_not_supported_verifies_nothing(key, algorithm):
+    with pytest.raises(Unauthenticated):
+        await tokens_of(key).identify(sign(key, algorithm))
+
+
+@pytest.mark.parametrize("pem", ["not a key", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"])
+async def test_a_broken_key_verifies_nothing(pem):
+    with pytest.raises(Unauthenticated):
+        await tokens_of(pem=pem).identify(sign(EDDSA, "EdDSA"))
+
+
+async def test_a_weak_rsa_key_verifies_nothing():
+    weak = rsa.generate_private_key(65537, 1024)
+    tokens = tokens_of(weak)
+    with pytest.warns(jwt.InsecureKeyLengthWarning):
+        token = sign(weak, "RS256")
+    with pytest.raises(Unauthenticated):
+        await tokens.identify(token)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(st.text())
+async def test_any_text_is_refused_as_unauthenticated(token):
+    with pytest.raises(Unauthenticated):
+        await tokens_of(EDDSA).identify(token)
+
+
+async def test_all_refusals_sound_alike_and_quote_nothing():
+    messages = set()
+    for token in (
+        "",
+        "a.b.c",
+        sign(EDDSA, "EdDSA", sub="other"),
+        sign(EDDSA, "EdDSA", exp=NOW),
+        "x" * 20_000,
+    ):
+        with pytest.raises(Unauthenticated) as caught:
+            await tokens_of(EDDSA).identify(token)
+        messages.add(caught.value.message)
+    assert len(messages) == 1
+    assert "lineage" not in messages.pop()
+
+
+async def test_a_rotated_key_is_used_from_the_next_token_on():
+    store = FakeCatalogStore(service_keys={"lineage": (LINEAGE, pem_of(EDDSA))})
+    tokens = ServiceTokens(store, FakeClock())
+    assert await tokens.identify(sign(EDDSA, "EdDSA")) == LINEAGE
+    store.service_keys["lineage"] = (LINEAGE, pem_of(ES256))
+    with pytest.raises(Unauthenticated):
+        await tokens.identify(sign(EDDSA, "EdDSA"))
+    assert await tokens.identify(sign(ES256, "ES256")) == LINEAGE
+
+
+async def test_only_so_many_parsed_keys_are_kept(monkeypatch):
+    monkeypatch.setattr(module, "_MAX_KEYS", 2)
+    store = FakeCatalogStore()
+    tokens = ServiceTokens(store, FakeClock())
+    for _ in range(5):
+        key = Ed25519PrivateKey.generate()
+        store.service_keys["lineage"] = (LINEAGE, pem_of(key))
+        assert await tokens.identify(sign(key, "EdDSA")) == LINEAGE
+    assert len(tokens._keys) <= 2
