@@ -7,7 +7,6 @@ falls on all of them.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import platform
@@ -23,6 +22,7 @@ from statistics import median
 
 from bench import bare
 from bench.load import Load, measure
+from gateway.commands.bearer import hash_of
 from tests.deployments import Deployment, all_in_one, free_port, split
 
 ROUNDS = 5
@@ -126,13 +126,12 @@ def _settings(scratch: Path, token: str) -> dict[str, object]:
         "recipients": [
             {
                 "name": "bench",
-                "tokens": [{"hash": f"sha256:{hashlib.sha256(token.encode()).hexdigest()}"}],
+                "tokens": [{"hash": hash_of(token)}],
                 "shares": "*",
             }
         ],
         "storages": [{"name": "disk", "prefix": f"file://{tables}", "vendor": "local"}],
         "limits": {"rate": {"requestsPerSecond": 1_000_000, "burst": 1_000_000}},
-        "log": {"level": "warning"},
     }
 
 

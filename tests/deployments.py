@@ -31,7 +31,7 @@ _STOP_TIMEOUT = 40
 Settings = dict[str, Any]
 
 
-@dataclass
+@dataclass(eq=False)
 class ServerProcess:
     """One ``sluice serve`` with the files it was started from."""
 
@@ -124,7 +124,7 @@ def split(directory: Path, settings: Settings, replicas: int = 1) -> Iterator[De
 def free_port() -> int:
     """Return a port below the ephemeral range that nobody listens on."""
     for _ in range(1000):
-        port = 12000 + secrets.randbelow(10000)
+        port = 10_000 + secrets.randbelow(12_768)
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
@@ -156,7 +156,8 @@ def _start(stack: ExitStack, deployment: Deployment, name: str, settings: Settin
 def _wait_until_ready(deployment: Deployment) -> None:
     deadline = time.monotonic() + _START_TIMEOUT
     for server in deployment.processes.values():
-        while not _answers(f"{server.metrics_url}/readyz"):
+        # Its own log speaks for it: what answers on the port could be another program.
+        while not ('"serving ' in server.log() and _answers(f"{server.metrics_url}/readyz")):
             if server.process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"{server.name} did not become ready\n{deployment.logs()}")
             time.sleep(0.05)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from gateway.adapters.catalog_yaml import build_index
 from gateway.adapters.storage_check import check_storages
 from gateway.config.faults import ConfigError, Fault
 from gateway.config.load import Loaded, load, locate
@@ -31,9 +32,7 @@ def run(args: argparse.Namespace, env: Mapping[str, str]) -> int:
     file: Path = args.file
     try:
         loaded = load(file, env)
-        faults = check_storages(loaded.config)
-        if faults:
-            raise ConfigError(locate(faults, file))  # noqa: TRY301 -- the same answer as for what load() finds
+        _check_further(loaded.config, file)
     except ConfigError as exc:
         if not file.exists():
             raise
@@ -57,6 +56,18 @@ def summarize(loaded: Loaded, file: Path, now: datetime) -> Iterator[str]:
     warnings = [*loaded.warnings, *_token_warnings(config, now)]
     if warnings:
         yield from _list("warnings", f"{len(warnings):,}", warnings)
+
+
+def _check_further(config: Config, file: Path) -> None:
+    """Raise what only shows when vendors and the catalog take the configuration up."""
+    faults = list(check_storages(config))
+    if ServiceName.CATALOG in config.services.run:
+        try:
+            build_index(config)
+        except ConfigError as exc:
+            faults += exc.faults
+    if faults:
+        raise ConfigError(locate(faults, file))
 
 
 def _print_faults(file: Path, faults: Sequence[Fault]) -> None:

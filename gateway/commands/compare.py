@@ -17,7 +17,7 @@ import aiohttp
 from gateway.commands.comparison_client import SharingClient
 from gateway.commands.comparison_content import ContentComparison
 from gateway.commands.comparison_profile import Profile, ProfileError, read_profile
-from gateway.commands.comparison_report import Report
+from gateway.commands.comparison_report import Report, printable
 from gateway.commands.comparison_tables import Data, Servers, TableComparison
 from gateway.commands.comparison_walk import NotComparable, Selection, Walk
 from gateway.domain.name import TableName, fold
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace, _env: Mapping[str, str]) -> int:
         selection = Selection(shares=frozenset(map(fold, args.share)), tables=tuple(args.table))
         report = asyncio.run(compare(old, new, selection, args.data, Progress(sys.stderr)))
     except (ProfileError, NotComparable) as exc:
-        print(f"sluice compare: {exc}", file=sys.stderr)
+        print(printable(f"sluice compare: {exc}"), file=sys.stderr)
         return 2
     print(report.to_json() if args.json else report.to_text())
     return 1 if report.differences else 0
@@ -112,7 +112,7 @@ class Progress:
         now = time.monotonic()
         if now - self._said_at >= self._every:
             self._said_at = now
-            print(text.encode("ascii", "backslashreplace").decode(), file=self._stream, flush=True)
+            print(printable(text), file=self._stream, flush=True)
 
 
 def _utcnow() -> datetime:

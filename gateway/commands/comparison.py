@@ -93,7 +93,7 @@ def compare_fields(
                 new=there,
             )
             continue
-        for path, one, other in differences(here, there, what):
+        for path, one, other in differences(_keyed(here, there), _keyed(there, here), what):
             yield Finding(subject=subject, what=path, old=one, new=other)
 
 
@@ -147,6 +147,11 @@ def compare_heads(
             what="query",
             detail="protocol and metaData equal those of the metadata call in old, but not in new",
         )
+
+
+def _keyed(value: object, other: object) -> object:
+    """Return an absent object as an empty one, so that it is compared key by key."""
+    return {} if value is MISSING and isinstance(other, Mapping) else value
 
 
 def _one_sided(presence: Presence, *, only_in_new: bool) -> Weight:

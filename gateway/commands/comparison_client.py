@@ -15,6 +15,7 @@ from urllib.parse import quote, unquote, urlsplit
 import aiohttp
 from yarl import URL
 
+from gateway.adapters.json_log import REDACTED, redact
 from gateway.commands.comparison_profile import Profile
 from gateway.domain.name import TableName
 from gateway.ports import Clock
@@ -88,6 +89,7 @@ class SharingClient:
         self._profile = profile
         self._clock = clock
         self._sleep = sleep
+        self._reached = False
 
     async def list_shares(self) -> list[Json]:
         return await self._list("shares")
@@ -135,8 +137,14 @@ class SharingClient:
                 await asyncio.to_thread(_write, target, chunk)
             return target.tell()
 
-        # Encoded as it is: quoting it anew would break its signature.
-        return await self._send("GET", URL(file.url, encoded=True), save, headers={})
+        try:
+            # Encoded as it is: quoting it anew would break its signature.
+            return await self._send("GET", URL(file.url, encoded=True), save, headers={})
+        except Refused as exc:
+            # A store quotes the signature it was given.
+            raise Refused(exc.status, "from the store of the files") from None
+        except ValueError:
+            raise SharingError("the file's url is not one") from None
 
     async def _list(self, path: str) -> list[Json]:
         items: list[Json] = []
@@ -174,17 +182,28 @@ class SharingClient:
             delay = float(2**attempt)
             try:
                 async with self._session.request(method, url, **options) as answer:
+                    self._reached = True
                     if answer.status < 400:  # noqa: PLR2004 -- where HTTP's errors begin
                         return await read(answer)
                     if last or not _may_retry(answer.status):
-                        raise await _refusal(answer)
+                        raise await self._refusal(answer)
                     delay = _retry_after(answer.headers.get("Retry-After", ""), self._clock(), delay)
             except (aiohttp.ClientError, TimeoutError, OSError) as exc:
-                if last or isinstance(exc, aiohttp.InvalidURL):
+                # A server that never answered is more likely misspelt than busy.
+                if last or not self._reached or isinstance(exc, aiohttp.InvalidURL):
                     # Its own words may hold the URL, and the URL a signature.
                     raise Unreachable(_reason(exc)) from None
             await self._sleep(min(delay, _MAX_DELAY))
         raise AssertionError("the last attempt returns or raises")
+
+    async def _refusal(self, answer: aiohttp.ClientResponse) -> Refused:
+        text = (await answer.content.read(_ERROR_BYTES)).decode("utf-8", "replace")
+        try:
+            body = json.loads(text)
+            message = f"{body['errorCode']}: {body['message']}"
+        except (ValueError, KeyError, TypeError, RecursionError):
+            message = " ".join(text.split())[:200] or (answer.reason or "")
+        return Refused(answer.status, redact(message.replace(self._profile.bearer_token, REDACTED)))
 
 
 def _write(target: BinaryIO, chunk: bytes) -> None:
@@ -306,16 +325,6 @@ def _retry_after(value: str, now: datetime, otherwise: float) -> float:
         return otherwise
     at = at if at.tzinfo else at.replace(tzinfo=UTC)
     return max((at - now).total_seconds(), 0.0)
-
-
-async def _refusal(answer: aiohttp.ClientResponse) -> Refused:
-    text = (await answer.content.read(_ERROR_BYTES)).decode("utf-8", "replace")
-    try:
-        body = json.loads(text)
-        message = f"{body['errorCode']}: {body['message']}"
-    except (ValueError, KeyError, TypeError, RecursionError):
-        message = " ".join(text.split())[:200] or (answer.reason or "")
-    return Refused(answer.status, message)
 
 
 def _reason(exc: BaseException) -> str:

@@ -93,8 +93,12 @@ class Report:
     def _clean(self, text: str) -> str:
         for secret in self.secrets:
             text = text.replace(secret, REDACTED)
-        # What a server says must not move the cursor of whoever reads it.
-        return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in redact(text))
+        return printable(redact(text))
+
+
+def printable(text: str) -> str:
+    """Return a text that cannot move the cursor of whoever reads what a server said."""
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
 
 
 _GROUPS: Final = {

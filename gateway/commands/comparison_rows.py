@@ -79,7 +79,7 @@ def digest_file(
         row = pl.struct(_ONE_A_ROW, *(_expression(column, present, partition_values) for column in columns))
         sums = [row.hash(seed).sum().alias(str(seed)) for seed in _SEEDS]
         rows, first, second = frame.select(pl.len().alias("rows"), *sums).collect(engine="streaming").row(0)
-    except (pl.exceptions.PolarsError, OSError) as exc:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as exc:
         raise UnreadableFile(type(exc).__name__) from exc
     return RowDigest(rows, first, second)
 

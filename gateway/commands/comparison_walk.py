@@ -72,11 +72,12 @@ class Walk:
         old, new = await self._list_shares()
         findings = list(compare_names("servers", "share", _names(old), _names(new)))
         pairs: list[_Names] = []
-        for one, two in _matched(old, new):
+        matched = _matched(old, new)
+        for one, two in matched:
             found, names = await self._compare_share(one, two)
             findings += found
             pairs += names
-        self._check_selection()
+        self._check_selection(frozenset(fold(one["name"]) for one, _ in matched))
         findings += await self._compare_tables(pairs)
         return Result(tuple(findings), len(pairs))
 
@@ -130,13 +131,16 @@ class Walk:
         self._found |= {name.key for name, _ in entries}
         return [(name, entry) for name, entry in entries if self._selection.has_table(name)]
 
-    def _check_selection(self) -> None:
-        for share in sorted(self._selection.shares):
-            if (share,) not in self._found:
+    def _check_selection(self, in_both: frozenset[str]) -> None:
+        """Refuse what neither server has; what one has is a difference that is known by now."""
+        wanted = {name.key[0]: name.share for name in self._selection.tables}
+        wanted |= {share: share for share in self._selection.shares}
+        for key, share in sorted(wanted.items()):
+            if (key,) not in self._found:
                 raise NotComparable(f"neither server has a share {share}")
         for name in self._selection.tables:
-            if name.key not in self._found:
-                raise NotComparable(f"neither server has a table {name} in a share that both have")
+            if name.key not in self._found and name.key[0] in in_both:
+                raise NotComparable(f"neither server has a table {name}")
 
     async def _compare_tables(self, pairs: Sequence[_Names]) -> list[Finding]:
         slots = asyncio.Semaphore(_AT_ONCE)

@@ -11,12 +11,15 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import Final
 
 from gateway.adapters.json_log import configure_logging
 from gateway.bootstrap import Running, running
 from gateway.config.load import Loaded, load
 
 HELP = "run the gateway, or some of its services, from a configuration file"
+
+_STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +66,7 @@ async def _serve(process: AbstractAsyncContextManager[Running], on_start: Callab
             task.cancel()
         stop.set()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _STOP_SIGNALS:
         loop.add_signal_handler(number, ask_to_stop)
     try:
         async with process as served:
@@ -73,6 +76,11 @@ async def _serve(process: AbstractAsyncContextManager[Running], on_start: Callab
             log.info("stopping: requests under way may finish")
     except asyncio.CancelledError:
         log.warning("stopped without waiting for requests under way")
+    finally:
+        for number in _STOP_SIGNALS:
+            loop.remove_signal_handler(number)
+            # All is closed: being asked again must not turn a clean end into a killed process.
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

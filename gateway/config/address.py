@@ -28,6 +28,14 @@ class Address:
         """Tell whether only this machine can reach it."""
         return bool(self.socket) or is_loopback(self.host)
 
+    @property
+    def ip_version(self) -> int | None:
+        """Return 4 or 6, or None for a name or a socket."""
+        try:
+            return ipaddress.ip_address(self.host).version
+        except ValueError:
+            return None
+
     def __str__(self) -> str:
         if self.socket:
             return f"{_UNIX}{self.socket}"

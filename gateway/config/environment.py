@@ -10,7 +10,7 @@ from pathlib import Path as FilePath
 from typing import Any, Final
 
 from gateway.config.nearest import nearest
-from gateway.config.outline import Entry, outline
+from gateway.config.outline import outline
 from gateway.config.path import Path
 from gateway.config.report import Report
 from gateway.config.schema import Config, Section
@@ -61,12 +61,8 @@ def _variables(section: type[Section], path: Path, prefix: str) -> Iterator[tupl
             yield from _variables(entry.section, place, f"{name}_")
         elif entry.members:
             yield from ((f"{name}_{m.upper()}", Variable((*place, m), is_list=True)) for m in entry.members)
-        elif _is_settable(entry):
+        elif entry.section is None:
             yield name, Variable(place, entry.is_list)
-
-
-def _is_settable(entry: Entry) -> bool:
-    return entry.section is None
 
 
 def _without_service_links(ours: dict[str, str], report: Report) -> dict[str, str]:

@@ -44,10 +44,9 @@ def _without_unknown(
 ) -> dict[str, Any]:
     known = outline(section)
     kept = {key: value for key, value in data.items() if key in known}
-    for key in data.keys() - kept.keys():
-        meant = _judge(section, key, (*path, key), report)
-        if meant:
-            kept.setdefault(meant, data[key])
+    for key, value in data.items():
+        if key not in known and (meant := _judge(section, key, (*path, key), report)):
+            kept.setdefault(meant, value)
     return kept
 
 

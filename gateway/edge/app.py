@@ -86,22 +86,15 @@ def _observing(metrics: HttpMetrics) -> Callable[..., Awaitable[web.StreamRespon
         started = time.perf_counter()
         request[_request_id] = request_id_from(request.headers.get(REQUEST_ID))
         current_request_id.set(request[_request_id])
-        status, outcome = _GONE.status, _GONE.error_code
+        fault: Fault | None = _GONE
+        response: web.StreamResponse | None = None
         try:
             response, fault = await _answered(request, handler)
-            status = response.status if fault is None else fault.status
-            outcome = OK if fault is None else fault.error_code
         except StreamAborted as exc:
-            status, outcome = exc.fault.status, exc.fault.error_code
+            fault = exc.fault
             raise
         finally:
-            elapsed = timedelta(seconds=time.perf_counter() - started)
-            method = request.method if request.method in _METHODS else "OTHER"
-            metrics.observe_http(request.get(_path, _UNMATCHED), method, status, elapsed)
-            if status == web.HTTPTooManyRequests.status_code:
-                metrics.count_throttled()
-            if exchange := request.get(_exchange):
-                exchange.note(status, outcome)
+            _observe(metrics, request, response, fault, time.perf_counter() - started)
         return response
 
     return observe
@@ -110,16 +103,33 @@ def _observing(metrics: HttpMetrics) -> Callable[..., Awaitable[web.StreamRespon
 async def _answered(request: web.Request, handler: _Endpoint) -> tuple[web.StreamResponse, Fault | None]:
     """Return the answer, and what went wrong where something did."""
     try:
-        response = await handler(request)
+        return await handler(request), None
     except ConnectionError:
         raise
-    except Exception as exc:
-        if isinstance(exc, web.HTTPException) and exc.status < web.HTTPBadRequest.status_code:
-            raise
+    except Exception as exc:  # noqa: BLE001 -- the one place that turns the unforeseen into an answer
         fault = fault_of(exc)
         return answer(fault), fault
+
+
+def _observe(
+    metrics: HttpMetrics,
+    request: web.Request,
+    response: web.StreamResponse | None,
+    fault: Fault | None,
+    seconds: float,
+) -> None:
     exchange = request.get(_exchange)
-    return response, None if exchange is None else exchange.late_fault
+    # An answer that we cut off ourselves ends like one that its client left: with a cancelled handler.
+    fault = (exchange and exchange.late_fault) or fault
+    status = _GONE.status if response is None else response.status
+    if fault is not None:
+        status = fault.status
+    method = request.method if request.method in _METHODS else "OTHER"
+    metrics.observe_http(request.get(_path, _UNMATCHED), method, status, timedelta(seconds=seconds))
+    if status == web.HTTPTooManyRequests.status_code:
+        metrics.count_throttled()
+    if exchange is not None:
+        exchange.note(status, fault.error_code if fault else OK)
 
 
 async def _finish_headers(request: web.Request, response: web.StreamResponse) -> None:

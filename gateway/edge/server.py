@@ -157,10 +157,10 @@ class Connection(web.RequestHandler):
         super().data_received(data)
         if self._request_count != requests:
             self._head_arrived()
-        elif data and self._waiter is not None and not self._waiter.done():
-            self._head_bytes += len(data)
+        elif data and not self._request_in_progress and not self._messages:
             if self._head_timer is None:
                 self._expect_head()
+            self._head_bytes += len(data) if self._waiter is not None else 0
             if self._head_bytes > _HEAD_LIMITS * self._limits.header_limit and self.transport is not None:
                 _refuse(self.transport, _TOO_LONG)
                 self.force_close()
@@ -199,9 +199,14 @@ class Connection(web.RequestHandler):
         return response
 
     def _expect_head(self) -> None:
-        self._head_timer = self._loop.call_later(
-            self._limits.header_timeout.total_seconds(), self.force_close
-        )
+        delay = self._limits.header_timeout.total_seconds()
+        self._head_timer = self._loop.call_later(delay, self._head_is_late)
+
+    def _head_is_late(self) -> None:
+        # Not waiting for a head: what came was the rest of a body that nobody wanted.
+        self._head_timer = None
+        if self._waiter is not None:
+            self.force_close()
 
     def _head_arrived(self) -> None:
         self._head_bytes = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import secrets
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from gateway.commands.bearer import hash_of
 from gateway.demo.sample import SHARE, SampleCatalog, ensure_sample
 from gateway.demo.sample_tables import SampleTable
 from tests.components import ALL_IN_ONE, SPLIT
@@ -83,7 +83,3 @@ def served(request, tmp_path_factory, sample, official_client) -> Iterator[Serve
             json.dumps({"shareCredentialsVersion": 1, "endpoint": deployment.base_url, "bearerToken": token})
         )
         yield Served(profile, official_client)
-
-
-def hash_of(token: str) -> str:
-    return f"sha256:{hashlib.sha256(token.encode()).hexdigest()}"

@@ -17,6 +17,8 @@ from typing import Any
 import delta_sharing
 import numpy as np
 import pandas as pd
+from delta_sharing.protocol import DeltaSharingProfile
+from delta_sharing.rest_client import DataSharingRestClient
 from deltalake import DeltaTable
 
 
@@ -61,6 +63,14 @@ def load_as_pandas(profile: str, table: str, **options: Any) -> dict[str, Any]:
     return _contents(delta_sharing.load_as_pandas(f"{profile}#{table}", **options))
 
 
+def list_files(profile: str, table: str) -> list[tuple[str, int]]:
+    """Return what the client was told to download: partition values and size of each file."""
+    share, schema, name = table.split(".")
+    client = DataSharingRestClient(DeltaSharingProfile.read_from_file(profile))
+    answer = client.list_files_in_table(delta_sharing.Table(name, share, schema))
+    return sorted((json.dumps(file.partition_values), file.size) for file in answer.add_files)
+
+
 def read_directory(directory: str, version: int | None = None) -> dict[str, Any]:
     """Read a table where it lies, by an implementation of the format that is not ours."""
     table = DeltaTable(directory, version=version)
@@ -70,6 +80,7 @@ def read_directory(directory: str, version: int | None = None) -> dict[str, Any]
         "version": table.version(),
         "schema": json.loads(table.schema().to_json()),
         "partition_columns": table.metadata().partition_columns,
+        "files": len(table.file_uris()),
     }
 
 
@@ -121,6 +132,7 @@ CALLS = {
         get_table_protocol,
         get_table_metadata,
         load_as_pandas,
+        list_files,
         read_directory,
     )
 }

@@ -12,8 +12,7 @@ from gateway.edge.handlers.files import FilesHandler
 
 def files_app(handler: FilesHandler, prefix: str = "") -> web.Application:
     app = web.Application(middlewares=[_answering])
-    for method in ("GET", "HEAD"):
-        app.router.add_route(method, f"{prefix}/files/{{storage}}/{{path:.+}}", handler.handle)
+    app.router.add_route("*", f"{prefix}/files/{{storage}}/{{path:.+}}", handler.handle)
     return app
 
 

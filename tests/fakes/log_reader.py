@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,6 +21,7 @@ class FakeLogReader:
         self.read: list[str] = []
         self.gone: set[str] = set()
         self.failure: GatewayError | None = None
+        self.before_read: Callable[[str], None] = lambda _: None
         # Cleared, it holds every listing back.
         self.may_list = asyncio.Event()
         self.may_list.set()
@@ -36,6 +37,7 @@ class FakeLogReader:
 
     async def read_log(self, table: Location, name: str) -> bytes:
         self.read.append(name)
+        self.before_read(name)
         if name in self.gone:
             raise NotFound(f"{name} is gone")
         return (_log_of(table) / name).read_bytes()

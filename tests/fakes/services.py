@@ -260,9 +260,14 @@ class FakePresign(PresignServicer):
     requests: list[presign.SignRequest] = field(default_factory=list)
     # Each page expires so much later than the one before it.
     step_ms: int = 0
+    # Answer nobody, ever.
+    hold: bool = False
+    cancelled: int = 0
 
     async def Sign(self, request: presign.SignRequest, context: Any) -> presign.SignResponse:
         self.requests.append(request)
+        if self.hold:
+            await self._hold()
         if self.error is not None:
             raise self.error
         _granted(self.world, request.grant, catalog.AUDIENCE_PRESIGN)
@@ -273,6 +278,13 @@ class FakePresign(PresignServicer):
             signatures=b"\n".join(signatures),
             expires_at_ms=self.expires_at_ms + self.step_ms * (len(self.requests) - 1),
         )
+
+    async def _hold(self) -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
 
 
 @dataclass(kw_only=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gateway.config.address import Address, parse_listener, parse_target
 from gateway.config.checks.file import check_file
 from gateway.config.path import Path
-from gateway.config.purpose import runs_everything
 from gateway.config.report import Report
 from gateway.config.schema import Config, ServiceName, ServicesConfig
 
@@ -57,10 +58,26 @@ def _check_addresses(services: ServicesConfig, report: Report) -> None:
         if not texts:
             report.fault(path, "must name at least one address", targets)
         addresses = [_find_address(text, path, report) for text in texts]
-        if services.tls is None and any(address and not address.is_private for address in addresses):
+        if len(texts) > 1:
+            _check_several(addresses, path, report)
+        if _leave_in_the_clear(name, addresses, services):
             report.warn(path, "calls to it leave this machine without services.tls")
-    if ServiceName.EDGE not in services.run or runs_everything(services.run):
-        return
+    if ServiceName.EDGE in services.run:
+        _check_reachable(services, report)
+
+
+def _leave_in_the_clear(
+    name: ServiceName, addresses: Sequence[Address | None], services: ServicesConfig
+) -> bool:
+    is_called = ServiceName.EDGE in services.run and name not in services.run
+    return (
+        is_called
+        and services.tls is None
+        and any(address is not None and not address.is_private for address in addresses)
+    )
+
+
+def _check_reachable(services: ServicesConfig, report: Report) -> None:
     for name in ServiceName:
         if name not in services.run and name not in services.addresses:
             report.fault(
@@ -68,6 +85,16 @@ def _check_addresses(services: ServicesConfig, report: Report) -> None:
                 f"is missing: {name} does not run here, and the edge needs it; give its address, such as "
                 f"dns:///{name}:7001",
             )
+
+
+def _check_several(addresses: Sequence[Address | None], path: Path, report: Report) -> None:
+    versions = {address.ip_version for address in addresses if address is not None}
+    if None in versions or len(versions) > 1:
+        report.fault(
+            path,
+            "several addresses must be IP addresses of one version, such as 10.0.0.1:7001; "
+            "for a name with several addresses use dns:///name:port alone",
+        )
 
 
 def _find_address(text: str, path: Path, report: Report) -> Address | None:

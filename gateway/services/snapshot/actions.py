@@ -51,6 +51,8 @@ _FIELDS: Final[Mapping[str, Mapping[str, pl.DataType]]] = {
 }
 _NONE: Final = {action: pl.DataFrame(schema=fields) for action, fields in _FIELDS.items()}
 _COMMIT: Final = pl.Schema({action: pl.Struct(fields) for action, fields in _FIELDS.items()})
+# The largest integer that all readers of JSON agree on.
+_MAX_SIZE: Final = 2**53 - 1
 # A checkpoint's removes are tombstones of files that it does not list.
 _CHECKPOINT: Final[tuple[str, ...]] = ("add", "protocol", "metaData", "sidecar")
 
@@ -123,7 +125,7 @@ def _rows(frame: pl.DataFrame, action: str) -> pl.DataFrame:
 def _files(name: str, adds: pl.DataFrame) -> pl.DataFrame:
     if adds.is_empty():
         return NO_FILES
-    if adds["path"].has_nulls() or adds["size"].has_nulls() or (adds["size"] < 0).any():
+    if adds["path"].has_nulls() or not adds["size"].is_between(0, _MAX_SIZE).fill_null(value=False).all():
         raise damaged(name, "adds a file without a path or a size")
     columns = {
         **adds.to_dict(),

@@ -27,11 +27,13 @@ def load(
         protocol, metadata = commit.protocol or protocol, commit.metadata or metadata
     if protocol is None or metadata is None:
         raise Unsupported("the table's log is damaged: it has no protocol or no metaData action")
+    files = _reconcile(files, commits)
     return Snapshot(
         version=version,
         protocol=protocol,
         metadata=metadata,
-        files=_reconcile(files, commits),
+        files=files,
+        size=int(files["size"].cast(pl.Int128).sum()),
         anchor=anchor,
     )
 

@@ -44,17 +44,14 @@ class Snapshot:
     metadata: Metadata
     # The columns of ``replay.FILES``. A later version keeps the order of those that stay and appends to them.
     files: pl.DataFrame = field(repr=False)
+    # The bytes of the live files, as the log states them.
+    size: int
     # The log file that holds the version.
     anchor: LogFile
 
     @property
     def num_files(self) -> int:
         return self.files.height
-
-    @property
-    def size(self) -> int:
-        """Return the bytes of the live files, as the log states them."""
-        return int(self.files["size"].sum())
 
     @property
     def memory(self) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from datetime import datetime
 
 from gateway.domain.grant import Grant
 from gateway.errors import InvalidArgument, Unsupported
@@ -31,16 +30,14 @@ async def find_view(store: SnapshotStore, log: TableLog, grant: Grant, at: Table
     if asked is None:
         return TableView(snapshot=await store.latest(log))
     _require_history(grant)
-    time = parse_timestamp(at.timestamp) if asked == "timestamp" else None
     listing = await store.list_log(log)
-    history = await asyncio.to_thread(read_history, listing)
-    version = at.version if time is None else _known(history).version_as_of(time)
+    if asked == "version":
+        version = at.version
+    else:
+        version = (await _history(store, log, listing)).version_as_of(parse_timestamp(at.timestamp))
     _check(grant, listing, version)
-    return TableView(
-        snapshot=await store.at(log, listing, version),
-        is_historical=True,
-        timestamp=history.timestamp_of(version) if history else None,
-    )
+    snapshot = await store.at(log, listing, version)
+    return TableView(snapshot=snapshot, is_historical=True, timestamp=await _timestamp_of(snapshot, listing))
 
 
 async def find_version(store: SnapshotStore, log: TableLog, grant: Grant, starting_at: str) -> int:
@@ -48,9 +45,32 @@ async def find_version(store: SnapshotStore, log: TableLog, grant: Grant, starti
     if not starting_at:
         return await store.latest_version(log)
     _require_history(grant)
-    time: datetime = parse_timestamp(starting_at)
-    history = await asyncio.to_thread(read_history, await store.list_log(log))
-    return max(_known(history).version_from(time), grant.start_version)
+    time = parse_timestamp(starting_at)
+    history = await _history(store, log, await store.list_log(log))
+    return max(history.version_from(time), grant.start_version)
+
+
+async def _history(store: SnapshotStore, log: TableLog, listing: LogListing) -> History:
+    """Return when the versions were committed; raise ``Unsupported`` when their files do not tell."""
+    history = await asyncio.to_thread(read_history, listing)
+    if history is None:
+        raise Unsupported("the table's log no longer holds the commits that tell when its versions were made")
+    if _has_times_in_commits(await store.latest(log)):
+        raise Unsupported(
+            "the table keeps times inside of its commits, which are not read yet; use a version"
+        )
+    return history
+
+
+async def _timestamp_of(snapshot: Snapshot, listing: LogListing) -> int | None:
+    history = await asyncio.to_thread(read_history, listing)
+    if history is None or _has_times_in_commits(snapshot):
+        return None
+    return history.timestamp_of(snapshot.version)
+
+
+def _has_times_in_commits(snapshot: Snapshot) -> bool:
+    return snapshot.metadata.configuration.get("delta.enableInCommitTimestamps", "").lower() == "true"
 
 
 def _require_history(grant: Grant) -> None:
@@ -59,12 +79,6 @@ def _require_history(grant: Grant) -> None:
             "Reading table by version or timestamp is not supported "
             f"because history sharing is not enabled on table {grant.table}"
         )
-
-
-def _known(history: History | None) -> History:
-    if history is None:
-        raise Unsupported("the table's log no longer holds the commits that tell when its versions were made")
-    return history
 
 
 def _check(grant: Grant, listing: LogListing, version: int) -> None:

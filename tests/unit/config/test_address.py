@@ -94,6 +94,11 @@ def test_the_rest_is_not(host):
     assert not Address(host, 1).is_private
 
 
+@pytest.mark.parametrize(("host", "version"), [("10.0.0.1", 4), ("::1", 6), ("localhost", None), ("", None)])
+def test_an_ip_address_has_a_version(host, version):
+    assert Address(host, 1).ip_version == version
+
+
 def test_a_socket_is_private():
     assert parse_listener("unix:/run/a.sock").is_private
 

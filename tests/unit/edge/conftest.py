@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from gateway.domain.audit import AuditEvent
 from gateway.edge.app import EdgePorts, EdgeSettings, Rate, build
 from gateway.edge.server import Limits
 from gateway.v1.catalog_pb2 import Share
@@ -42,8 +44,12 @@ class Edge:
         fields = AUTH | {"Content-Type": "application/json"} | _dashed(headers)
         return await self.server.post(BASE + path, fields, body)
 
-
-Start = Callable[..., AbstractAsyncContextManager[Edge]]
+    async def settled(self) -> AuditEvent:
+        """Wait until the request is over for the server too, and return what was noted of it."""
+        async with asyncio.timeout(5):
+            while not self.audit.noted:
+                await asyncio.sleep(0)
+        return self.audit.noted[-1]
 
 
 def make_world(**changes: Any) -> World:

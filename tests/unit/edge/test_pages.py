@@ -83,7 +83,7 @@ async def test_a_table_that_was_moved_on_the_way_is_not_signed_for(expiring: Edg
     reply = await waiting
     assert not reply.complete
     assert len(expiring.services.presign.requests) == 1
-    assert expiring.audit.noted[0].outcome == "TEMPORARILY_UNAVAILABLE"
+    assert (await expiring.settled()).outcome == "TEMPORARILY_UNAVAILABLE"
 
 
 async def test_a_recipient_that_is_shut_out_on_the_way_gets_no_more_urls(expiring: Edge) -> None:
@@ -95,6 +95,7 @@ async def test_a_recipient_that_is_shut_out_on_the_way_gets_no_more_urls(expirin
     expiring.services.catalog.world.recipients = []
     expiring.services.snapshot.gate.release()
     assert not (await waiting).complete
+    assert (await expiring.settled()).outcome == "UNAUTHENTICATED"
     assert len(expiring.services.presign.requests) == 1
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from gateway.edge.schema import QueryBody, parse_query_body, read_body
 from gateway.errors import GatewayError, InvalidArgument, Unsupported
+from tests.fakes.http_connection import MemoryTransport
 
 JSON = {"Content-Type": "application/json; charset=utf-8"}
 SECOND = timedelta(seconds=1)
@@ -31,7 +32,9 @@ def parse(value: object) -> QueryBody:
 
 def stream(*pieces: bytes, end: bool = True) -> StreamReader:
     loop = asyncio.get_running_loop()
-    reader = StreamReader(BaseProtocol(loop), 2**16, loop=loop)
+    protocol = BaseProtocol(loop)
+    protocol.connection_made(MemoryTransport())
+    reader = StreamReader(protocol, 2**16, loop=loop)
     for piece in pieces:
         reader.feed_data(piece)
     if end:

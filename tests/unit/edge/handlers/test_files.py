@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from yarl import URL
 
+from gateway.domain import local_url
 from gateway.domain.file_path import encode_path
 from gateway.domain.key import Key, Keys
 from gateway.domain.location import parse_location
@@ -130,6 +131,7 @@ async def test_edge_serves_files_below_its_prefix(lake, clock, handler, prefix):
 
         assert (await files.get(await files.sign("part-0.parquet"))).body == CONTENT
         assert_refused(await files.get((await files.sign("part-0.parquet")).replace("sdd=2", "sdd=1")))
+        assert (await files.connect().request("PUT", await files.sign("part-0.parquet"))).status == 405
 
 
 async def test_head_tells_of_the_file_and_sends_nothing(files):
@@ -407,6 +409,17 @@ async def test_url_without_a_storage_is_nothing_at_all(files):
 
     assert (await files.get(target.replace("/lake/", "//lake/"))).status == 404
     assert (await files.get(target.replace("/lake/", "/"))).status == 403
+
+
+@pytest.mark.parametrize("depth", [3, 4, 9])
+async def test_file_that_is_not_below_its_tables_directory_is_refused(files, depth):
+    path = "sales/orders/part-0.parquet"
+    (signature,) = local_url.sign(
+        KEYS.current, "lake", "", [path], depth=depth, expires_at=int(END.timestamp())
+    )
+    query = local_url.shared_query(KEYS.current, depth, int(END.timestamp())) + signature
+
+    assert_refused(await files.get(f"/delta-sharing/files/lake/{path}?{query}"))
 
 
 async def test_fragment_is_not_part_of_a_request(files):

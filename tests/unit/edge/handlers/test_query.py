@@ -181,8 +181,8 @@ async def test_a_failure_on_the_way_never_looks_like_the_end(edge: Edge) -> None
     assert not reply.complete
     assert connection.transport.aborted
     assert b"0\r\n\r\n" not in bytes(connection.transport.output).replace(b"00\r\n", b"")
+    assert (await edge.settled()).outcome == "INTERNAL_ERROR"
     assert edge.metrics.requests[0][2] == 500
-    assert edge.audit.noted[0].outcome == "INTERNAL_ERROR"
 
 
 async def test_a_failure_on_the_way_is_in_the_last_line_where_one_was_asked_for(edge: Edge) -> None:
@@ -194,8 +194,8 @@ async def test_a_failure_on_the_way_is_in_the_last_line_where_one_was_asked_for(
     assert json.loads(reply.lines[-1]) == {
         "endStreamAction": {"errorMessage": "the storage does not answer", "httpStatusErrorCode": 503}
     }
+    assert (await edge.settled()).outcome == "TEMPORARILY_UNAVAILABLE"
     assert edge.metrics.requests[0][2] == 503
-    assert edge.audit.noted[0].outcome == "TEMPORARILY_UNAVAILABLE"
 
 
 async def test_the_grant_is_on_record_before_the_first_byte(edge: Edge) -> None:
@@ -245,6 +245,16 @@ async def test_a_client_that_goes_away_stops_the_services(edge: Edge) -> None:
     await connection.wait_for_output(b"part-00002")
     connection.disconnect()
     assert not (await waiting).complete
-    while not edge.services.snapshot.closed:
-        await asyncio.sleep(0)
+    assert (await edge.settled()).outcome == "CLIENT_GONE"
+    assert edge.services.snapshot.closed == 1
     assert edge.services.snapshot.pages <= 2
+
+
+async def test_a_client_that_goes_away_in_the_middle_of_its_body_is_gone(edge: Edge) -> None:
+    connection = edge.server.connect()
+    head = f"POST {BASE}{ORDERS} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer token-of-ann\r\n"
+    connection.send(f"{head}Content-Length: 10\r\n\r\n{{".encode())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    connection.disconnect()
+    assert (await edge.settled()).outcome == "CLIENT_GONE"

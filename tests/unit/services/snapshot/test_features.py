@@ -41,6 +41,7 @@ def snapshot(
             configuration={key.replace("_", "."): value for key, value in configuration.items()},
         ),
         files=pl.DataFrame([row], schema=FILES),
+        size=1,
         anchor=LogFile("anchor", 1, STARTED_AT),
     )
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -118,7 +119,7 @@ def test_a_checkpoint_on_the_way_changes_nothing(history, parts, data):
     model: dict[str, int] = {}
     for changes in history[:cut]:
         replayed(model, changes)
-    state = [*_FIRST, *(add(path, size=size) for path, size in model.items()), remove("tombstone")]
+    state: list[Any] = [*_FIRST, *(add(path, size=size) for path, size in model.items()), remove("tombstone")]
     checkpoint = [read_checkpoint("c.parquet", content) for content in to_checkpoint(state, parts)]
     rest = [commit_of(changes) for changes in history[cut:]]
 

@@ -1,0 +1,69 @@
+"""Errors that belong to no endpoint: unknown paths, wrong methods, bad HTTP."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.contract.http.client import Client, fetch
+from tests.contract.http.facts import Gateway
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        "/",
+        "/share",
+        "/shares/",
+        "/shares/a/b",
+        "/shares/a/schemas/b",
+        "/shares/a/schemas/b/tables/",
+        "//shares",
+    ],
+)
+def test_an_unknown_path_is_404(client: Client, path: str) -> None:
+    assert client.get(path).error() == (404, "RESOURCE_DOES_NOT_EXIST")
+
+
+def test_a_path_outside_of_the_prefix_is_404(gateway: Gateway) -> None:
+    parts = urlsplit(gateway.url)
+    for path in ("/", "/shares", "/admin", "/metrics", "/healthz"):
+        assert fetch("GET", f"{parts.scheme}://{parts.netloc}{path}", {}).status == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("POST", "/shares", "GET"),
+        ("DELETE", "/shares/x", "GET"),
+        ("PUT", "/shares/x/schemas", "GET"),
+        ("GET", "/shares/x/schemas/y/tables/z", "HEAD"),
+        ("GET", "/shares/x/schemas/y/tables/z/query", "POST"),
+        ("POST", "/shares/x/schemas/y/tables/z/metadata", "GET"),
+        ("OPTIONS", "/shares", "GET"),
+    ],
+)
+def test_a_wrong_method_is_405_with_allow(client: Client, method: str, path: str, allowed: str) -> None:
+    answer = client.request(method, path)
+    assert answer.error() == (405, "UNSUPPORTED_OPERATION")
+    assert answer.headers["Allow"] == allowed
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (b"NONSENSE\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\nbroken\r\n\r\n", b"400"),
+        (b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: h\r\n\r\n", b"431"),
+        (b"GET / HTTP/1.1\r\nHost: h\r\nX: " + b"a" * 70_000 + b"\r\n\r\n", b"431"),
+    ],
+)
+def test_bad_http_is_answered_in_json_without_a_banner(client: Client, data: bytes, status: bytes) -> None:
+    answer = client.raw(data)
+    assert answer.split()[1] == status
+    assert b"application/json" in answer
+    assert b'"errorCode"' in answer
+    assert b"aiohttp" not in answer
+    assert b"Python" not in answer

@@ -1,0 +1,84 @@
+"""What goes along with a request through all processes, and what happens when it ends early."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from tests.deployments import Deployment
+from tests.http import eventually, raw_query, request
+from tests.integration.conftest import TOKEN
+
+BIG = "sample.big.ten_thousand_files"
+CANCELLED = re.compile(
+    r'sluice_rpc_requests_total\{code="CANCELLED",method="/gateway.v1.Snapshot/Query"\} [1-9]'
+)
+
+
+def process_of(deployment: Deployment, service: str):
+    return deployment.processes.get(service, deployment.edge)
+
+
+def test_a_client_that_goes_away_stops_the_work_behind_it(deployment):
+    with raw_query(deployment.base_url, BIG, TOKEN) as sock:
+        sock.recv(1024)
+
+    snapshot = process_of(deployment, "snapshot")
+    eventually(lambda: CANCELLED.search(request(f"{snapshot.metrics_url}/metrics").body.decode()) is not None)
+
+
+def test_a_request_id_goes_through_the_services_and_comes_back(deployment):
+    url = f"{deployment.base_url}/shares/sample/schemas/sales/tables/orders/metadata"
+
+    answer = request(url, token=TOKEN, x_request_id="id-of-mine")
+
+    assert answer.headers["x-request-id"] == "id-of-mine"
+    entries = [json.loads(line) for line in process_of(deployment, "snapshot").log().splitlines()]
+    assert any(entry["request_id"] == "id-of-mine" for entry in entries)
+
+
+def test_the_audit_log_has_the_grant_before_the_answer_ends(deployment):
+    url = f"{deployment.base_url}/shares/sample/schemas/sales/tables/orders/query"
+
+    answer = request(url, token=TOKEN, method="POST", body=b"{}", x_request_id="audited-1")
+
+    assert answer.status == 200
+    segments = (deployment.edge.config_file.parent / "audit").glob("*.jsonl*")
+    events = [json.loads(line) for segment in segments for line in segment.read_text().splitlines()]
+    (grant,) = [event for event in events if event["request_id"] == "audited-1" and event["kind"] == "grant"]
+    assert grant["principal"] == "reader"
+    assert (grant["share"], grant["schema"], grant["table"]) == ("sample", "sales", "orders")
+    assert grant["mode"] == "url"
+    assert TOKEN not in json.dumps(grant)
+
+
+def test_a_service_that_is_gone_is_a_503_that_names_no_internals(deployment):
+    if "snapshot" not in deployment.processes:
+        return
+    deployment.processes["snapshot"].process.kill()
+    url = f"{deployment.base_url}/shares/sample/schemas/sales/tables/orders/version"
+
+    answer = request(url, token=TOKEN)
+
+    assert answer.status == 503
+    assert answer.json["errorCode"] == "TEMPORARILY_UNAVAILABLE"
+    assert "127.0.0.1" not in answer.json["message"]
+    assert request(f"{deployment.base_url}/shares", token=TOKEN).status == 200
+    readiness = request(f"{deployment.edge.metrics_url}/readyz")
+    assert readiness.status == 503
+    assert "snapshot" in readiness.json["status"]
+    deployment.processes.pop("snapshot")
+
+
+def test_no_token_and_no_signature_is_in_a_log(deployment):
+    url = f"{deployment.base_url}/shares/sample/schemas/sales/tables/orders/query"
+    answer = request(url, token=TOKEN, method="POST", body=b"{}")
+    signature = re.search(rb"sig=([\w-]+)", answer.body)
+    assert signature is not None
+    request(f"{deployment.base_url}/nowhere?token={TOKEN}", token="slc_wrong")
+
+    logs = deployment.logs()
+
+    assert TOKEN not in logs
+    assert "slc_wrong" not in logs
+    assert signature[1].decode() not in logs

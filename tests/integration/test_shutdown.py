@@ -1,0 +1,62 @@
+"""A process that is asked to stop finishes what it has begun, within its grace."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from tests.http import FINAL_CHUNK, eventually, raw_query, read_to_end, request, unchunked
+from tests.integration.conftest import TOKEN
+
+BIG = "sample.big.ten_thousand_files"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stream_under_way_is_finished_by_all_that_carry_it(deployment, number):
+    # Presign answers page by page: it is no part of the stream, another replica of it takes over.
+    carrying = {deployment.edge, deployment.processes.get("snapshot", deployment.edge)}
+    with raw_query(deployment.base_url, BIG, TOKEN) as sock:
+        begun = sock.recv(1024)
+        for server in carrying:
+            server.process.send_signal(number)
+        eventually(lambda: all("stopping" in server.log() for server in carrying))
+        answer = begun + read_to_end(sock)
+
+    assert answer.endswith(FINAL_CHUNK)
+    assert unchunked(answer).count(b'{"file":') == 10_000
+    assert [server.stop() for server in deployment.processes.values()] == [0] * len(deployment.processes)
+
+
+def test_no_new_connection_is_taken_while_streams_finish(deployment):
+    with raw_query(deployment.base_url, BIG, TOKEN) as sock:
+        sock.recv(1024)
+        deployment.edge.process.send_signal(signal.SIGTERM)
+        eventually(lambda: "stopping" in deployment.edge.log())
+        eventually(lambda: refuses(deployment.base_url))
+        read_to_end(sock)
+
+
+def test_a_reader_that_never_finishes_is_cut_off_after_the_grace_and_can_tell(deploy):
+    with deploy(grace="2s") as deployment, raw_query(deployment.base_url, BIG, TOKEN) as sock:
+        begun = sock.recv(1024)
+        assert deployment.edge.stop() == 0
+        answer = begun + read_to_end(sock)
+
+    assert not answer.endswith(FINAL_CHUNK)
+
+
+def test_a_process_that_stops_is_not_ready_any_more(deployment):
+    with raw_query(deployment.base_url, BIG, TOKEN) as sock:
+        sock.recv(1024)
+        deployment.edge.process.send_signal(signal.SIGTERM)
+        eventually(lambda: request(f"{deployment.edge.metrics_url}/readyz").status == 503)
+        read_to_end(sock)
+
+
+def refuses(base_url: str) -> bool:
+    try:
+        request(f"{base_url}/shares", token=TOKEN)
+    except ConnectionRefusedError:
+        return True
+    return False

@@ -1,0 +1,316 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+
+import pytest
+
+from gateway.demo.partition import log_path
+from gateway.domain.log import checkpoint_name, commit_name, version_prefix
+from gateway.errors import InvalidArgument, Unavailable, Unsupported
+from gateway.services.snapshot.store import SnapshotStore, TableLog
+from tests.builders import STARTED_AT, STEP, location_of, numbers, rows
+from tests.fakes.log_reader import FakeLogReader
+
+_MEMORY = 1024 * 1024
+
+
+@pytest.fixture
+def reader():
+    return FakeLogReader()
+
+
+@pytest.fixture
+def table(tmp_path):
+    return numbers(tmp_path).append(rows([1])).append(rows([2]))
+
+
+@pytest.fixture
+def log(table, reader):
+    return TableLog(location=location_of(table), reader=reader)
+
+
+@pytest.fixture
+def store():
+    return new_store()
+
+
+def new_store(memory: int = _MEMORY) -> SnapshotStore:
+    return SnapshotStore(memory=memory, clock=lambda: STARTED_AT)
+
+
+def paths_of(snapshot):
+    return snapshot.files["path"].to_list()
+
+
+async def test_the_latest_version_is_read_from_its_commits(store, log, table):
+    snapshot = await store.latest(log)
+
+    assert snapshot.version == 1
+    assert paths_of(snapshot) == list(table.live)
+    assert snapshot.size == sum(add["size"] for add in table.live.values())
+
+
+async def test_nothing_is_read_again_while_nothing_changes(store, log, reader):
+    first = await store.latest(log)
+    reader.read.clear()
+
+    assert await store.latest(log) is first
+    assert reader.read == []
+    assert reader.listed == ["", version_prefix(1)]
+
+
+async def test_a_refresh_reads_the_new_commits_alone(store, log, reader, table):
+    await store.latest(log)
+    reader.read.clear()
+    table.append(rows([3])).delete_files(next(iter(table.live)))
+
+    snapshot = await store.latest(log)
+
+    assert (snapshot.version, paths_of(snapshot)) == (3, list(table.live))
+    assert sorted(reader.read) == [commit_name(2), commit_name(3)]
+
+
+async def test_a_refresh_does_not_touch_a_snapshot_that_is_being_read(store, log, table):
+    before = await store.latest(log)
+    paths = paths_of(before)
+    table.append(rows([3])).delete_files(paths[0])
+    await store.latest(log)
+
+    assert paths_of(before) == paths
+
+
+async def test_a_checkpoint_saves_reading_what_came_before_it(store, log, reader, table):
+    table.checkpoint(parts=2).append(rows([3]))
+
+    snapshot = await store.latest(log)
+
+    assert paths_of(snapshot) == list(table.live)
+    assert sorted(reader.read) == [checkpoint_name(1, 1, 2), checkpoint_name(1, 2, 2), commit_name(2)]
+
+
+async def test_a_log_without_its_first_commits_is_read_from_its_checkpoint(store, log, table):
+    table.checkpoint().append(rows([3])).clean_up(before=2)
+
+    assert paths_of(await store.latest(log)) == list(table.live)
+
+
+async def test_all_that_ask_at_once_share_one_listing_and_one_reading(store, log, reader):
+    reader.may_list.clear()
+    waiting = [asyncio.create_task(store.latest(log)) for _ in range(20)]
+    await asyncio.sleep(0)
+    reader.may_list.set()
+
+    snapshots = await asyncio.gather(*waiting)
+
+    assert len({id(snapshot) for snapshot in snapshots}) == 1
+    assert reader.listed == [""]
+    assert sorted(reader.read) == [commit_name(0), commit_name(1)]
+
+
+async def test_a_failure_is_not_kept(store, log, reader):
+    reader.failure = Unavailable("the store does not answer")
+    with pytest.raises(Unavailable):
+        await store.latest(log)
+    reader.failure = None
+
+    assert (await store.latest(log)).version == 1
+
+
+async def test_a_failed_refresh_keeps_what_was_known(store, log, reader, table):
+    first = await store.latest(log)
+    reader.failure = Unavailable("the store does not answer")
+    with pytest.raises(Unavailable):
+        await store.latest(log)
+    reader.failure = None
+
+    assert await store.latest(log) is first
+
+
+async def test_one_that_gives_up_does_not_stop_the_others(store, log, reader):
+    reader.may_list.clear()
+    first, second = (asyncio.create_task(store.latest(log)) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.sleep(0)
+    reader.may_list.set()
+
+    assert (await second).version == 1
+
+
+async def test_a_table_made_anew_in_its_place_is_read_anew(store, log, table, tmp_path):
+    await store.latest(log)
+    shutil.rmtree(table.directory)
+    again = numbers(tmp_path).on(STARTED_AT + 100 * STEP).append(rows([7])).append(rows([8]))
+
+    snapshot = await store.latest(log)
+
+    assert snapshot.version == 1
+    assert snapshot.size == sum(add["size"] for add in again.live.values())
+    assert snapshot.anchor.modified_at == STARTED_AT + 101 * STEP
+
+
+async def test_a_table_that_has_gone_back_to_an_earlier_version_is_read_anew(store, log, table, tmp_path):
+    await store.latest(log)
+    shutil.rmtree(table.directory)
+    numbers(tmp_path).append(rows([7]))
+
+    assert (await store.latest(log)).version == 0
+
+
+async def test_a_log_whose_new_commits_are_cleaned_up_already_is_read_anew(store, log, table):
+    await store.latest(log)
+    table.append(rows([3])).append(rows([4])).checkpoint().append(rows([5]))
+    for version in (2, 3):
+        (table.log / commit_name(version)).unlink()
+
+    assert paths_of(await store.latest(log)) == list(table.live)
+
+
+async def test_a_commit_that_is_cleaned_up_on_the_way_is_found_in_the_checkpoint(store, log, reader, table):
+    def clean_up(name):
+        if name == commit_name(0):
+            table.checkpoint().clean_up(before=1)
+            reader.gone.add(name)
+
+    reader.before_read = clean_up
+
+    assert paths_of(await store.latest(log)) == list(table.live)
+
+
+async def test_a_file_that_is_listed_and_never_found_is_missing(store, log, reader):
+    reader.gone.add(commit_name(0))
+
+    with pytest.raises(InvalidArgument, match="table files missing") as caught:
+        await store.latest(log)
+
+    assert caught.value.error_code == "RESOURCE_DOES_NOT_EXIST"
+
+
+@pytest.mark.parametrize("make", ["nothing", "empty"])
+async def test_a_table_without_a_log_is_missing_files(store, reader, tmp_path, make):
+    table = numbers(tmp_path)
+    if make == "empty":
+        table.log.mkdir(parents=True)
+    log = TableLog(location=location_of(table), reader=reader)
+
+    for ask in (store.latest, store.latest_version):
+        with pytest.raises(InvalidArgument, match="table files missing") as caught:
+            await ask(log)
+        assert caught.value.error_code == "RESOURCE_DOES_NOT_EXIST"
+
+
+async def test_a_gap_in_the_log_is_named(store, log, table):
+    table.append(rows([3]))
+    (table.log / commit_name(1)).unlink()
+
+    with pytest.raises(Unsupported, match=commit_name(1)):
+        await store.latest(log)
+
+
+async def test_a_damaged_commit_is_named(store, log, table):
+    (table.log / commit_name(1)).write_bytes(b'{"add":{"path"')
+
+    with pytest.raises(Unsupported, match=commit_name(1)):
+        await store.latest(log)
+
+
+async def test_a_damaged_checkpoint_is_named(store, log, table):
+    table.checkpoint()
+    (table.log / checkpoint_name(1)).write_bytes(b"PAR1")
+
+    with pytest.raises(Unsupported, match=checkpoint_name(1)):
+        await store.latest(log)
+
+
+async def test_compactions_and_checksums_are_passed_over(store, log, table):
+    (table.log / "00000000000000000000.00000000000000000001.compacted.json").write_text("{")
+    (table.log / "00000000000000000001.crc").write_text("{")
+
+    assert paths_of(await store.latest(log)) == list(table.live)
+
+
+async def test_the_version_is_known_without_reading_a_file(store, log, reader, table):
+    assert await store.latest_version(log) == 1
+    table.append(rows([3]))
+    assert await store.latest_version(log) == 2
+    assert reader.read == []
+
+
+async def test_the_version_of_a_known_table_takes_a_short_listing(store, log, reader, table):
+    await store.latest(log)
+    table.append(rows([3]))
+    reader.listed.clear()
+
+    assert await store.latest_version(log) == 2
+    assert reader.listed == [version_prefix(1)]
+
+
+async def test_the_version_of_a_table_made_anew_is_its_own(store, log, table, tmp_path):
+    await store.latest(log)
+    shutil.rmtree(table.directory)
+    numbers(tmp_path).append(rows([7]))
+
+    assert await store.latest_version(log) == 0
+
+
+async def test_an_older_version_has_the_files_that_it_had(store, log, table):
+    live = list(table.live)
+    table.append(rows([3])).delete_files(live[0])
+
+    snapshot = await store.at(log, await store.list_log(log), 1)
+
+    assert (snapshot.version, paths_of(snapshot)) == (1, live)
+
+
+async def test_an_older_version_is_read_once(store, log, reader):
+    listing = await store.list_log(log)
+    first = await store.at(log, listing, 0)
+    reader.read.clear()
+
+    assert await store.at(log, listing, 0) is first
+    assert reader.read == []
+
+
+async def test_the_latest_version_by_number_is_the_one_that_is_known(store, log, reader):
+    latest = await store.latest(log)
+    reader.read.clear()
+
+    assert await store.at(log, await store.list_log(log), 1) is latest
+    assert reader.read == []
+
+
+async def test_an_older_version_of_a_table_made_anew_is_read_anew(store, log, table, tmp_path):
+    await store.at(log, await store.list_log(log), 0)
+    shutil.rmtree(table.directory)
+    numbers(tmp_path).on(STARTED_AT + STEP).append(rows(range(100)))
+
+    snapshot = await store.at(log, await store.list_log(log), 0)
+
+    assert snapshot.anchor.modified_at == STARTED_AT + STEP
+
+
+async def test_without_memory_everything_is_served_and_nothing_kept(log, reader):
+    store = new_store(memory=1)
+    await store.latest(log)
+    reader.read.clear()
+
+    assert (await store.latest(log)).version == 1
+    assert sorted(reader.read) == [commit_name(0), commit_name(1)]
+
+
+async def test_a_log_of_many_files_is_listed_aside(store, log, table):
+    for version in range(2, 1200):
+        os.link(table.log / commit_name(1), table.log / commit_name(version))
+
+    assert await store.latest_version(log) == 1199
+
+
+async def test_paths_are_those_of_the_files_on_disk(store, reader, tmp_path):
+    table = numbers(tmp_path).append(rows([1]))
+    log = TableLog(location=location_of(table), reader=reader)
+
+    [path] = paths_of(await store.latest(log))
+
+    assert path == log_path(next(table.directory.glob("*.parquet")).name)
