@@ -22,7 +22,8 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tests.certificates import new_authority
+from gateway.config.schema import TlsConfig
+from tests.certificates import Authority, new_authority
 
 SERVICES = ("catalog", "snapshot", "presign", "vending")
 _START_TIMEOUT = 60
@@ -62,6 +63,7 @@ class Deployment:
     base_url: str
     directory: Path
     processes: dict[str, ServerProcess] = field(default_factory=dict)
+    authority: Authority | None = None
 
     @property
     def edge(self) -> ServerProcess:
@@ -70,6 +72,11 @@ class Deployment:
     @property
     def catalog(self) -> ServerProcess:
         return self.processes.get("catalog", self.edge)
+
+    def certificate(self, name: str) -> TlsConfig:
+        """Return a certificate of the authority that the processes trust."""
+        assert self.authority is not None
+        return self.authority.issue(name)
 
     def rewrite(self, change: Mapping[str, Any]) -> None:
         """Put other top-level settings into the files of all processes, as an operator's editor would."""
@@ -97,8 +104,10 @@ def all_in_one(directory: Path, settings: Settings) -> Iterator[Deployment]:
 def split(directory: Path, settings: Settings, replicas: int = 1) -> Iterator[Deployment]:
     """Run five processes with mutual TLS between them, each with only the keys that it needs."""
     port = free_port()
-    deployment = Deployment(base_url=f"http://127.0.0.1:{port}/delta-sharing", directory=directory)
     authority = new_authority(directory / "pki")
+    deployment = Deployment(
+        base_url=f"http://127.0.0.1:{port}/delta-sharing", directory=directory, authority=authority
+    )
     keys = _split_keys()
     addresses = {name: [f"127.0.0.1:{free_port()}" for _ in range(replicas)] for name in SERVICES}
     common = settings | {
@@ -178,7 +187,7 @@ def _write_yaml(file: Path, settings: Settings) -> None:
     fresh.replace(file)
 
 
-def _tls(authority: Any, name: str) -> dict[str, str]:
+def _tls(authority: Authority, name: str) -> dict[str, str]:
     tls: dict[str, str] = authority.issue(name).model_dump()
     return tls
 

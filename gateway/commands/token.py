@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import argparse
 import getpass
-import hashlib
-import json
-import os
 import re
-import secrets
 import sys
 import textwrap
 from collections.abc import Mapping
@@ -18,6 +14,7 @@ from typing import Final
 
 import yaml
 
+from gateway.commands.bearer import format_time, hash_of, new_token, profile_of, write_private
 from gateway.config.checks.http import find_url_fault
 from gateway.config.faults import ConfigError, Fault
 from gateway.config.load import read
@@ -27,8 +24,6 @@ from gateway.domain.name import fold
 
 HELP = "make a recipient's token, its hash for the configuration, and its profile file"
 
-_PREFIX: Final = "slc_"
-_TOKEN_BYTES: Final = 32
 _UNSAFE_IN_FILE_NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -71,11 +66,11 @@ def run(args: argparse.Namespace, env: Mapping[str, str]) -> int:
 def _new(args: argparse.Namespace, env: Mapping[str, str]) -> int:
     config = _read_config(args.config, env)
     expires_at = _expires_at(args.expires, datetime.now(UTC))
-    token = f"{_PREFIX}{secrets.token_urlsafe(_TOKEN_BYTES)}"
+    token = new_token()
     profile = None if args.no_profile else args.profile or Path(_file_name(args.recipient))
     if profile is not None:
         endpoint = _endpoint(args, config)
-        _write(profile, _profile(endpoint, token, expires_at), replace=args.force)
+        _write(profile, profile_of(endpoint, token, expires_at), replace=args.force)
     print(f"The token of {args.recipient}, which is not shown again:\n\n  {token}\n")
     print(_snippet(args.recipient, token, expires_at, config))
     if profile is not None:
@@ -88,7 +83,7 @@ def _hash(_args: argparse.Namespace, _env: Mapping[str, str]) -> int:
     token = token.strip()
     if not token or not token.isascii() or not token.isprintable() or " " in token:
         raise _refusal("give one token on standard input; a token is ASCII without spaces")
-    print(f"- hash: {_hash_of(token)}")
+    print(f"- hash: {hash_of(token)}")
     return 0
 
 
@@ -134,21 +129,9 @@ def _file_name(recipient: str) -> str:
     return f"{_UNSAFE_IN_FILE_NAME.sub('-', recipient).strip('.-') or 'recipient'}.share"
 
 
-def _profile(endpoint: str, token: str, expires_at: datetime | None) -> str:
-    profile = {"shareCredentialsVersion": 1, "endpoint": endpoint, "bearerToken": token}
-    if expires_at is not None:
-        profile["expirationTime"] = _time(expires_at)
-    return f"{json.dumps(profile, indent=2)}\n"
-
-
 def _write(file: Path, content: str, *, replace: bool) -> None:
-    # Replaced as a whole, so that the old file's mode and links do not apply to the new token.
-    draft = file.with_name(f".{file.name}.{secrets.token_hex(8)}") if replace else file
     try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(content)
-        draft.replace(file)
+        write_private(file, content, replace=replace)
     except FileExistsError:
         raise _refusal(f"{file} exists; give another --profile, or --force to replace it") from None
     except OSError as exc:
@@ -156,9 +139,9 @@ def _write(file: Path, content: str, *, replace: bool) -> None:
 
 
 def _snippet(recipient: str, token: str, expires_at: datetime | None, config: Config | None) -> str:
-    entry = {"hash": _hash_of(token)}
+    entry = {"hash": hash_of(token)}
     if expires_at is not None:
-        entry["expires"] = _time(expires_at)
+        entry["expires"] = format_time(expires_at)
     names = [fold(known.name) for known in config.recipients] if config else []
     if fold(recipient) in names:
         place = f"recipients[{names.index(fold(recipient))}].tokens"
@@ -170,14 +153,6 @@ def _snippet(recipient: str, token: str, expires_at: datetime | None, config: Co
 def _yaml(value: object) -> str:
     text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=200)
     return textwrap.indent(text.rstrip(), "  ")
-
-
-def _time(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _hash_of(token: str) -> str:
-    return f"sha256:{hashlib.sha256(token.encode()).hexdigest()}"
 
 
 def _refusal(message: str) -> ConfigError:

@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 from aiohttp import hdrs, web
 from aiohttp.http_exceptions import LineTooLong
 
+from gateway.edge.abort import abort
 from gateway.edge.errors import Fault, answer, fault_of
 from gateway.errors import MALFORMED_REQUEST, Unavailable
 
@@ -170,7 +171,7 @@ class Connection(web.RequestHandler):
         if self.transport is not None:
             # The transport, not this object: a closed connection that is not drained must end too.
             self._stall_timer = self._loop.call_later(
-                self._limits.write_timeout.total_seconds(), self.transport.abort
+                self._limits.write_timeout.total_seconds(), abort, self.transport
             )
 
     def resume_writing(self) -> None:

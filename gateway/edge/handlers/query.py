@@ -11,10 +11,11 @@ from aiohttp import web
 
 from gateway.domain.audit import AuditKind
 from gateway.edge import capabilities
+from gateway.edge.abort import abort
 from gateway.edge.access_mode import negotiate, require_url
 from gateway.edge.answer import table_headers
 from gateway.edge.capabilities import Capabilities
-from gateway.edge.errors import Fault, StreamAborted, fault_of
+from gateway.edge.errors import StreamAborted, fault_of
 from gateway.edge.exchange import OK, Exchange
 from gateway.edge.ndjson import line
 from gateway.edge.pages import PageStream, PresignGrant, SignedPage, moment, open_pages
@@ -121,18 +122,18 @@ async def _send(
     begin: _Beginning,
     client: Capabilities,
 ) -> None:
-    """Send all pages; a failure on the way never looks like the end."""
+    """Send all pages; whatever goes wrong on the way, it never looks like the end."""
     try:
-        earliest = await _send_pages(exchange, response, pages, begin)
-    except ConnectionError:
+        action = await _send_pages(exchange, response, pages, begin)
+    except (ConnectionError, asyncio.CancelledError):
+        abort(exchange.request.transport)
         raise
-    except Exception as exc:  # noqa: BLE001 -- whatever it was, there is no status left to answer it with
+    except Exception as exc:
         fault = exchange.late_fault = fault_of(exc)
         if not client.include_end_stream_action:
-            _abort(exchange, fault)
+            abort(exchange.request.transport)
+            raise StreamAborted(fault) from exc
         action = {"errorMessage": fault.message, "httpStatusErrorCode": fault.status}
-    else:
-        action = {} if earliest is None else {"minUrlExpirationTimestamp": earliest}
     if client.include_end_stream_action:
         await response.write(line({"endStreamAction": action}))
     await response.write_eof()
@@ -140,8 +141,8 @@ async def _send(
 
 async def _send_pages(
     exchange: Exchange, response: web.StreamResponse, pages: PageStream, begin: _Beginning
-) -> int | None:
-    """Return when the first of all URLs expires."""
+) -> dict[str, str | int]:
+    """Send the head and all pages, and return what is to be said at the end."""
     earliest: int | None = None
     await _write(response, begin.head.lines)
     page = begin.first
@@ -153,17 +154,10 @@ async def _send_pages(
         if page.expires_at_ms is not None:
             earliest = min(earliest or page.expires_at_ms, page.expires_at_ms)
         page = await pages.page()
-    return earliest
+    return {} if earliest is None else {"minUrlExpirationTimestamp": earliest}
 
 
 async def _write(response: web.StreamResponse, data: bytes) -> None:
     view = memoryview(data)
     for start in range(0, len(view), _PIECE):
         await response.write(view[start : start + _PIECE])
-
-
-def _abort(exchange: Exchange, fault: Fault) -> None:
-    if exchange.request.transport is not None:
-        # Reset, not closed: to an HTTP/1.0 client a closed connection is a complete answer.
-        exchange.request.transport.abort()
-    raise StreamAborted(fault)

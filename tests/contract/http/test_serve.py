@@ -38,8 +38,8 @@ def application() -> web.Application:
 
 async def test_any_port_is_given_when_none_is_asked_for() -> None:
     async with serve(application(), Listen(), Limits()) as port, ClientSession() as session:
-        async with session.get(f"http://127.0.0.1:{port}/") as response:
-            assert await response.text() == "here"
+        response = await session.get(f"http://127.0.0.1:{port}/")
+        assert await response.text() == "here"
 
 
 async def test_a_socket_that_is_bound_already_is_used() -> None:

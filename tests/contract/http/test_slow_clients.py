@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Iterator
 from datetime import timedelta
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -42,6 +43,12 @@ def head(running: InProcess, method: str, path: str, *fields: str) -> bytes:
     return "\r\n".join([*lines, *fields, "", ""]).encode()
 
 
+def drip(connection: socket.socket, data: bytes) -> None:
+    for byte in data:
+        connection.sendall(bytes([byte]))
+        time.sleep(0.01)
+
+
 def test_a_client_that_sends_nothing_is_closed(connection: socket.socket) -> None:
     started = time.monotonic()
     assert receive(connection) == b""
@@ -53,9 +60,7 @@ def test_a_client_that_sends_its_head_byte_by_byte_is_closed(
 ) -> None:
     started = time.monotonic()
     with pytest.raises(OSError, match=r"Broken pipe|reset"):
-        for byte in head(running, "GET", "/shares", "X: " + "y" * 500):
-            connection.sendall(bytes([byte]))
-            time.sleep(0.01)
+        drip(connection, head(running, "GET", "/shares", "X: " + "y" * 500))
     assert time.monotonic() - started < 5
 
 
@@ -88,7 +93,7 @@ def test_a_client_that_does_not_read_its_answer_is_cut_off(running: InProcess) -
         with socket.socket() as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             connection.settimeout(30)
-            connection.connect(Client(running.gateway).open().getpeername())
+            connection.connect(("127.0.0.1", urlsplit(running.gateway.url).port))
             connection.sendall(
                 head(running, "POST", f"{running.gateway.large.path}/query", "Content-Length: 0")
             )

@@ -52,8 +52,12 @@ def test_the_connection_is_aborted_without_the_final_chunk(running: InProcess) -
 def test_a_client_of_http_1_0_sees_a_reset_not_an_end(running: InProcess) -> None:
     running.services.snapshot.fail_after = 2
     with ask(running, version="1.0") as connection, pytest.raises(ConnectionResetError):
-        while connection.recv(65536):
-            pass
+        drain(connection)
+
+
+def drain(connection: socket.socket) -> None:
+    while connection.recv(65536):
+        pass
 
 
 def test_the_last_line_carries_the_error_where_it_was_asked_for(running: InProcess) -> None:

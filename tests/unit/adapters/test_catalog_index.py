@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.adapters.catalog_index import sort_items
@@ -19,6 +19,7 @@ class Counted(str):
         return str.__lt__(self, other)
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(max_size=5), st.integers()), st.text(max_size=5), st.integers(0, 10))
 def test_a_page_is_what_comes_after_the_key_in_order(items, after, limit):
     expected = [items[key] for key in sorted(items) if key > after]

@@ -4,7 +4,7 @@ import re
 import string
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from gateway.domain.location import Location, parse_location
@@ -210,6 +210,7 @@ def test_an_unknown_scheme_is_answered_with_the_known_ones():
         parse_location("ftp://bucket/t")
 
 
+@settings(deadline=None)
 @given(roots, paths)
 def test_the_text_of_a_location_parses_to_that_location(root, path):
     location = parse_location(f"{root}/{path}")
@@ -218,6 +219,7 @@ def test_the_text_of_a_location_parses_to_that_location(root, path):
     assert (again, again.text) == (location, location.text)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_is_refused_or_round_trips(text):
     try:
@@ -235,6 +237,7 @@ nearly = st.lists(
 ).map("".join)
 
 
+@settings(deadline=None)
 @given(nearly)
 def test_whatever_is_accepted_has_no_segment_that_is_empty_or_dotted(text):
     try:
@@ -247,6 +250,7 @@ def test_whatever_is_accepted_has_no_segment_that_is_empty_or_dotted(text):
     assert (again, again.text) == (location, location.text)
 
 
+@settings(deadline=None)
 @given(locations(), paths)
 def test_a_location_covers_itself_and_what_lies_below(location, path):
     inner = parse_location(f"{location.text}/{path}")
@@ -258,6 +262,7 @@ def test_a_location_covers_itself_and_what_lies_below(location, path):
 
 
 # AT-10
+@settings(deadline=None)
 @given(locations(), st.text(string.ascii_letters + string.digits + "-_=2", min_size=1, max_size=10))
 def test_a_location_never_covers_a_sibling_whose_name_begins_alike(location, suffix):
     sibling = parse_location(f"{location.text}{suffix}")
@@ -268,6 +273,7 @@ def test_a_location_never_covers_a_sibling_whose_name_begins_alike(location, suf
     assert not sibling.covers(location)
 
 
+@settings(deadline=None)
 @given(locations(), locations())
 def test_covering_is_having_the_same_segments_first(one, other):
     assume(not one.is_root)

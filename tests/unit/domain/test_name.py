@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.domain.name import (
@@ -29,6 +29,7 @@ legal_names = st.text(
 
 
 @every_kind
+@settings(deadline=None)
 @given(name=legal_names)
 def test_a_legal_name_is_returned_as_it_is(check, name):
     assert check(name) == name
@@ -85,11 +86,13 @@ def test_different_names_fold_to_different_keys():
     assert len({fold(name) for name in ("a", "á", "ä", "a1", "a_1", "a-1")}) == 6
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_folding_twice_is_folding_once(name):
     assert fold(fold(name)) == fold(name)
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(max_codepoint=0x7E)))
 def test_upper_and_lower_case_of_an_ascii_name_fold_to_the_same(name):
     assert fold(name.upper()) == fold(name.lower()) == fold(name)

@@ -4,7 +4,7 @@ import re
 import string
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.domain.key import Key, Keys
@@ -24,6 +24,7 @@ operations = st.builds(Operation, st.sampled_from(["ListShares", "ListTables"]),
 keys = st.lists(texts, min_size=1, max_size=2).map(tuple)
 
 
+@settings(deadline=None)
 @given(operations, keys)
 def test_a_token_opens_to_what_it_was_made_of(operation, after):
     token = TOKENS.encode(operation, after)
@@ -31,6 +32,7 @@ def test_a_token_opens_to_what_it_was_made_of(operation, after):
     assert re.fullmatch(r"[A-Za-z0-9_-]+", token)
 
 
+@settings(deadline=None)
 @given(keys, st.integers(0), st.integers(1, 127))
 def test_a_token_with_a_changed_byte_is_refused(after, position, change):
     token = bytearray(TOKENS.encode(LIST, after).encode())
@@ -39,6 +41,7 @@ def test_a_token_with_a_changed_byte_is_refused(after, position, change):
         TOKENS.decode(LIST, token.decode())
 
 
+@settings(deadline=None)
 @given(keys, st.integers(0), st.sampled_from(ALPHABET))
 def test_a_token_with_another_character_of_its_alphabet_is_refused(after, position, character):
     token = TOKENS.encode(LIST, after)
@@ -58,12 +61,14 @@ def test_the_spare_bits_of_the_last_character_are_not_free(after):
             TOKENS.decode(LIST, other)
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_any_other_text_is_refused(text):
     with pytest.raises(InvalidArgument):
         TOKENS.decode(LIST, text)
 
 
+@settings(deadline=None)
 @given(keys, st.integers(1))
 def test_a_token_that_is_cut_or_grown_is_refused(after, length):
     token = TOKENS.encode(LIST, after)
@@ -72,6 +77,7 @@ def test_a_token_that_is_cut_or_grown_is_refused(after, length):
             TOKENS.decode(LIST, changed)
 
 
+@settings(deadline=None)
 @given(operations, operations, keys)
 def test_a_token_of_one_list_is_refused_for_another(one, other, after):
     def identity(operation: Operation) -> tuple[str, ...]:

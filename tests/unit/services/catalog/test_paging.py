@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.domain.key import Key, Keys
@@ -45,6 +45,7 @@ def test_a_token_of_another_list_is_refused():
         open_page(1, token)
 
 
+@settings(deadline=None)
 @given(st.sets(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=3)), st.integers(1, 5))
 def test_following_the_tokens_shows_every_item_once_and_ends_without_one(names, size):
     seen: list[str] = []

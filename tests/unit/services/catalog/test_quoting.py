@@ -3,7 +3,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.services.catalog.quoting import clipped, quoted
@@ -27,6 +27,7 @@ def test_whatever_is_written_fits_into_the_trailing_metadata_of_a_status(charact
     assert len(quote(quoted(character * 100_000))) < 8 * 1024
 
 
+@settings(deadline=None)
 @given(st.text(max_size=100))
 def test_a_short_name_is_not_cut(name):
     assert clipped(name) == name

@@ -144,7 +144,12 @@ def test_statistics_that_would_fill_a_message_are_left_out():
 
 def test_pages_are_rendered_when_they_are_asked_for():
     rendered = []
-    pages = render_pages(many(3 * MAX_FILES), LineFormat(file_id=lambda path: rendered.append(path) or ""))
+
+    def file_id(path):
+        rendered.append(path)
+        return "id"
+
+    pages = render_pages(many(3 * MAX_FILES), LineFormat(file_id=file_id))
 
     next(pages)
     assert len(rendered) == MAX_FILES

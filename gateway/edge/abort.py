@@ -1,0 +1,20 @@
+"""Cuts a connection off in a way that no client can take for the end of an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from typing import Final
+
+_RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)
+
+
+def abort(transport: asyncio.BaseTransport | None) -> None:
+    """Reset the connection: to an HTTP/1.0 client one that is merely closed is a complete answer."""
+    if not isinstance(transport, asyncio.WriteTransport) or transport.is_closing():
+        return
+    connection = transport.get_extra_info("socket")
+    if connection is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+    transport.abort()
