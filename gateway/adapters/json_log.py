@@ -28,8 +28,12 @@ _SECRETS: Final = (
         re.compile(r"-----BEGIN [A-Z0-9 ]{1,60}-----[\s\S]*?(?:-----END [A-Z0-9 ]{1,60}-----|\Z)"),
         REDACTED,
     ),
+    # Not the plain word that follows in "bearer token" or "basic authentication".
     (
-        re.compile(r"\b(bearer|basic)((?:[\s\"':=]|%20)+)(?!\[redacted\])[^\s\"',;]+", re.IGNORECASE),
+        re.compile(
+            r"\b((?i:bearer|basic))((?:[\s\"':=]|%20)+)"
+            r"(?:(?=[a-z]*[^a-z\s\"',;])[^\s\"',;\[]{6,}|[^\s\"',;\[]{16,})"
+        ),
         rf"\1\2{REDACTED}",
     ),
     # JWTs, and the tokens that we make ourselves.

@@ -11,7 +11,6 @@ from typing import Final
 
 from gateway.config.schema import Config, TableConfig
 from gateway.domain.location import Location, parse_location
-from gateway.errors import InvalidArgument
 
 # Who serves a scheme in a file without ``storages``, by its standard credential chain.
 DEFAULT_VENDORS: Final = {"file": "local", "s3": "aws", "abfss": "azure", "gs": "gcp"}
@@ -43,7 +42,7 @@ class LocalRoots:
 
 
 def plan_storages(config: Config) -> tuple[PlannedStorage, ...]:
-    """Return the storages of a configuration that ``check_storages`` finds no fault with."""
+    """Return the storages of a loaded configuration."""
     if config.storages is None:
         return tuple(_default_storages(config))
     return tuple(
@@ -63,14 +62,10 @@ def tables_of(config: Config) -> Iterator[tuple[str, TableConfig]]:
 
 
 def locations_of(path: str, table: TableConfig) -> Iterator[tuple[str, Location]]:
-    """Return each location of a table with its path in the file, but for those that do not parse."""
-    texts = {f"{path}.location": table.location}
-    texts |= {f"{path}.auxiliaryLocations[{n}]": text for n, text in enumerate(table.auxiliary_locations)}
-    for where, text in texts.items():
-        try:
-            yield where, parse_location(text)
-        except InvalidArgument:
-            continue
+    """Return each location of a table with its path in the file."""
+    yield f"{path}.location", parse_location(table.location)
+    for number, text in enumerate(table.auxiliary_locations):
+        yield f"{path}.auxiliaryLocations[{number}]", parse_location(text)
 
 
 def _default_storages(config: Config) -> Iterator[PlannedStorage]:

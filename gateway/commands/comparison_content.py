@@ -26,6 +26,8 @@ OnFile = Callable[[str, int, int], None]
 
 _AT_ONCE: Final = 8
 _BATCH: Final = 64
+# Of a server that went away, the rest is not asked for.
+_ENOUGH_ERRORS: Final = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,8 @@ class ContentComparison:
             progress.advance()
 
         for start in range(0, len(files), _BATCH):
+            if len(errors) >= _ENOUGH_ERRORS:
+                break
             await asyncio.gather(*(read(file) for file in files[start : start + _BATCH]))
         return _Side(name=name, digests=digests, errors=errors)
 

@@ -7,7 +7,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -56,27 +56,35 @@ class SampleCatalog:
         }
 
 
-def ensure_sample(directory: Path, progress: Progress) -> SampleCatalog:
+def ensure_sample(
+    directory: Path,
+    progress: Progress,
+    *,
+    tables: Sequence[SampleTable] = SAMPLE_TABLES,
+    version: int = SAMPLE_VERSION,
+) -> SampleCatalog:
     """Build the sample in a directory unless it is there; safe to be killed and to be run twice at once."""
+    catalog = SampleCatalog(directory=directory, tables=tables)
     directory.parent.mkdir(parents=True, exist_ok=True)
     with _alone(directory.with_name(f".{directory.name}.lock")):
-        if _version_of(directory) != SAMPLE_VERSION:
-            _build(directory, progress)
-    return SampleCatalog(directory=directory)
+        if _version_of(directory) != version:
+            _build(catalog, version, progress)
+    return catalog
 
 
-def _build(directory: Path, progress: Progress) -> None:
+def _build(catalog: SampleCatalog, version: int, progress: Progress) -> None:
+    directory = catalog.directory
     if directory.exists() and any(directory.iterdir()) and _version_of(directory) is None:
         raise InvalidArgument(f"{directory} holds something else than the sample; choose another directory")
     # Built beside its place and moved there when it is whole.
     building = directory.with_name(f".{directory.name}.building")
     shutil.rmtree(building, ignore_errors=True)
-    for number, table in enumerate(SAMPLE_TABLES, start=1):
+    for number, table in enumerate(catalog.tables, start=1):
         progress(
-            f"sample table {number} of {len(SAMPLE_TABLES)}: {table.schema}.{table.name}, {table.comment}"
+            f"sample table {number} of {len(catalog.tables)}: {table.schema}.{table.name}, {table.comment}"
         )
-        table.build(SampleCatalog(directory=building).location_of(table))
-    (building / _MARKER).write_text(json.dumps({"version": SAMPLE_VERSION}))
+        table.build(replace(catalog, directory=building).location_of(table))
+    (building / _MARKER).write_text(json.dumps({"version": version}))
     shutil.rmtree(directory, ignore_errors=True)
     building.rename(directory)
 

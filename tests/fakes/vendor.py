@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
@@ -19,6 +20,9 @@ class FakeVendor:
         self.schemes = frozenset(schemes)
         self.opened: list[StorageSettings] = []
         self.closed: list[str] = []
+        # Nothing is opened while this is clear.
+        self.gate = asyncio.Event()
+        self.gate.set()
 
     def check(self, options: Mapping[str, object]) -> Sequence[str]:
         return [f"unknown option {name!r}" for name in options if name not in {"region", "fails"}]
@@ -28,6 +32,7 @@ class FakeVendor:
         if settings.options.get("fails") == "open":
             raise OSError("no route to store")
         self.opened.append(settings)
+        await self.gate.wait()
         issuer = FakeIssuer(Credential(id="c-1", secret=GcpOauthToken(oauth_token="ya29"), expires_at=EPOCH))
         try:
             yield Storage(name=settings.name, prefix=settings.prefix, signer=FakeSigner(), issuer=issuer)

@@ -165,6 +165,8 @@ def test_a_field_with_a_secret_name_never_shows_its_value(token, name):
         "GET /delta-sharing/shares/sales/all-tables?maxResults=5 200",
         "part-00000-591723a8-6a27-4240-a90e-57426f4736d2.c000.snappy.parquet",
         "the token has expired",
+        "the bearer token is missing, unknown or expired",
+        "use bearer authentication, please",
         "signature does not match",
         "generation 4f6c1f7d3fb14b66a4d5a0b5f2a0c8d1",
     ],

@@ -69,10 +69,6 @@ def test_names_that_nobody_gave_are_stable_fit_for_a_url_and_tell_no_path():
     assert planned.name == plan_storages(config("/data/other", "file:///data/secret-project/"))[1].name
 
 
-def test_location_that_does_not_parse_is_left_to_whoever_reports_it():
-    assert plan_storages(config("/data/../etc", "/data/a"))[0].prefix.path == "data/a"
-
-
 def test_roots_are_the_directories_of_local_storages():
     roots = LocalRoots(config(storages=[storage("disk", "file:///data/lake"), storage("cloud", "s3://lake")]))
 

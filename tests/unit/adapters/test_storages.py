@@ -185,12 +185,17 @@ async def test_storage_that_fails_to_close_does_not_keep_the_others_open(vendor,
     assert "failed to close" in caplog.text
 
 
-async def test_reloads_at_once_follow_each_other(vendor, sleep):
+async def test_reload_waits_for_the_one_before_it_so_that_nothing_is_left_open(vendor, sleep):
     async with opening(vendor, config(storages=[storage("a", "s3://a")]), sleep) as storages:
-        await asyncio.gather(
-            storages.reload(config(storages=[storage("b", "s3://a")])),
-            storages.reload(config(storages=[storage("c", "s3://a")])),
-        )
+        vendor.gate.clear()
+        reloads = [
+            asyncio.create_task(storages.reload(config(storages=[storage(name, "s3://a")]))) for name in "bc"
+        ]
+        for _ in range(20):
+            await asyncio.to_thread(int)
+        assert [settings.name for settings in vendor.opened] == ["a", "b"]
+        vendor.gate.set()
+        await asyncio.gather(*reloads)
 
         assert name_of(storages, "s3://a/t") == "c"
 

@@ -84,6 +84,17 @@ async def test_a_file_that_cannot_be_fetched_is_a_difference():
     )
 
 
+async def test_a_store_that_fails_again_and_again_is_given_up():
+    seen: list[tuple[str, int, int]] = []
+    store = Store(**{f"f{number}": [number] for number in range(500)})
+    listed = store.answer()
+    for number in range(500):
+        store.lose(f"f{number}")
+    (finding, _) = await comparison(store, store, seen).compare("t", listed, listed)
+    assert "cannot be read in old" in finding.detail
+    assert len(seen) < 200
+
+
 async def test_a_file_of_another_size_than_listed_is_a_difference():
     old, new = Store(a=[1]), Store(a=[1])
     (finding,) = await comparison(old, new).compare("t", old.answer(), new.answer(a=5))

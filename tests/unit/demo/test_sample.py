@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.config.schema import ShareConfig
-from gateway.demo import sample
-from gateway.demo.sample import SampleCatalog, ensure_sample
+from gateway.demo.sample import Progress, SampleCatalog, ensure_sample
 from gateway.demo.sample_tables import MANY_FILES, SAMPLE_TABLES
 from gateway.domain.log import DIRECTORY, commit_name
 from gateway.domain.name import check_schema_name, check_table_name
@@ -75,13 +74,12 @@ def test_a_sample_that_is_there_is_used_as_it_is(built):
     assert said == []
 
 
-@pytest.fixture
-def small(monkeypatch):
+def ensure_small(directory: Path, progress: Progress = lambda _: None, version: int = 1) -> SampleCatalog:
     """Leave out the tables that take long."""
-    monkeypatch.setattr(sample, "SAMPLE_TABLES", SAMPLE_TABLES[:2])
+    return ensure_sample(directory, progress, tables=SAMPLE_TABLES[:2], version=version)
 
 
-def test_a_build_that_was_killed_is_begun_anew(tmp_path, small):
+def test_a_build_that_was_killed_is_begun_anew(tmp_path):
     directory = tmp_path / "sample"
 
     def kill(line: str) -> None:
@@ -89,47 +87,46 @@ def test_a_build_that_was_killed_is_begun_anew(tmp_path, small):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        ensure_sample(directory, kill)
+        ensure_small(directory, kill)
     assert not directory.exists()
 
     said: list[str] = []
-    ensure_sample(directory, said.append)
+    ensure_small(directory, said.append)
     assert len(said) == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == [".sample.lock", "sample"]
 
 
-def test_an_older_sample_is_built_anew(tmp_path, small, monkeypatch):
+def test_an_older_sample_is_built_anew(tmp_path):
     directory = tmp_path / "sample"
-    ensure_sample(directory, lambda _: None)
+    ensure_small(directory)
     (directory / "leftover").touch()
-    monkeypatch.setattr(sample, "SAMPLE_VERSION", 2)
 
-    ensure_sample(directory, lambda _: None)
+    ensure_small(directory, version=2)
 
     assert json.loads((directory / "sample.json").read_text()) == {"version": 2}
     assert not (directory / "leftover").exists()
 
 
-def test_a_directory_with_something_else_in_it_is_left_alone(tmp_path, small):
+def test_a_directory_with_something_else_in_it_is_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
 
     with pytest.raises(InvalidArgument, match="something else"):
-        ensure_sample(tmp_path, lambda _: None)
+        ensure_small(tmp_path)
 
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
 
-def test_an_empty_directory_is_filled(tmp_path, small):
+def test_an_empty_directory_is_filled(tmp_path):
     (tmp_path / "sample").mkdir()
 
-    assert ensure_sample(tmp_path / "sample", lambda _: None).directory == tmp_path / "sample"
+    assert ensure_small(tmp_path / "sample").directory == tmp_path / "sample"
     assert (tmp_path / "sample" / "sample.json").exists()
 
 
-def test_two_that_build_at_once_build_once(tmp_path, small):
+def test_two_that_build_at_once_build_once(tmp_path):
     said: list[str] = []
     threads = [
-        threading.Thread(target=ensure_sample, args=(tmp_path / "sample", said.append)) for _ in range(4)
+        threading.Thread(target=ensure_small, args=(tmp_path / "sample", said.append)) for _ in range(4)
     ]
     for thread in threads:
         thread.start()
@@ -139,10 +136,10 @@ def test_two_that_build_at_once_build_once(tmp_path, small):
     assert len(said) == 2
 
 
-def test_two_samples_are_the_same_bytes(tmp_path, small):
+def test_two_samples_are_the_same_bytes(tmp_path):
     contents = []
     for name in ("first", "second"):
-        catalog = ensure_sample(tmp_path / name, lambda _: None)
+        catalog = ensure_small(tmp_path / name)
         files = sorted(path for path in catalog.directory.rglob("*") if path.is_file())
         contents.append({str(path.relative_to(catalog.directory)): path.read_bytes() for path in files})
 

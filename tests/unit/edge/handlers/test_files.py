@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -102,6 +104,11 @@ def handler(lake, clock) -> FilesHandler:
 async def files(lake, clock, handler) -> AsyncIterator[Files]:
     async with memory_server(files_app(handler, "/delta-sharing")) as server:
         yield Files(root=lake, server=server, prefix="/delta-sharing", clock=clock)
+
+
+def open_descriptors() -> int:
+    with os.scandir("/dev/fd") as entries:
+        return len(list(entries))
 
 
 def assert_refused(reply: Reply) -> None:
@@ -248,6 +255,23 @@ async def test_file_that_becomes_shorter_is_cut_off_and_does_not_look_complete(f
 
     assert not reply.complete
     assert len(reply.body) <= 300_000
+
+
+async def test_no_answer_leaves_a_file_open(files):
+    target = await files.sign("part-0.parquet")
+    # One thread does one thing after another: what comes last comes after every close.
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    await asyncio.to_thread(int)
+    before = open_descriptors()
+
+    await files.get(target)
+    await files.head(target)
+    await files.get(target, Range="bytes=9999-")
+    await files.get(target, If_None_Match="*")
+    await files.get(await files.sign("date=2021-04-28"))
+    await asyncio.to_thread(int)
+
+    assert open_descriptors() == before
 
 
 async def test_table_at_the_root_of_its_storage_is_served(files):

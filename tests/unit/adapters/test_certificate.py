@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+
+from gateway.adapters.certificate import server_context
+from gateway.config.schema import SslConfig
+from gateway.errors import InvalidArgument
+from tests.certificates import new_authority
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "share.internal"])
+def test_a_certificate_is_made_at_the_start(host):
+    context = server_context(SslConfig(selfSigned=True), host)
+
+    assert context.cert_store_stats()["x509"] == 0
+    assert context.minimum_version.name == "TLSv1_2"
+
+
+def test_an_operators_certificate_is_loaded(tmp_path):
+    tls = new_authority(tmp_path).issue("edge")
+
+    server_context(SslConfig(certificateFile=tls.certificate, certificateKeyFile=tls.key), "127.0.0.1")
+
+
+def test_a_certificate_that_does_not_fit_its_key_is_a_clear_error(tmp_path):
+    authority = new_authority(tmp_path)
+    one, other = authority.issue("one"), authority.issue("other")
+    settings = SslConfig(certificateFile=one.certificate, certificateKeyFile=other.key)
+
+    with pytest.raises(InvalidArgument, match="cannot be used with its key"):
+        server_context(settings, "127.0.0.1")

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+
+from gateway.bootstrap.edge import Rates, public_url
+from gateway.config.schema import Config
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, "http://127.0.0.1:8080/delta-sharing"),
+        ({"endpoint": "/x", "port": 1}, "http://127.0.0.1:1/x"),
+        ({"endpoint": ""}, "http://127.0.0.1:8080"),
+        ({"endpoint": "/"}, "http://127.0.0.1:8080"),
+        ({"host": "::1"}, "http://[::1]:8080/delta-sharing"),
+        ({"ssl": {"selfSigned": True}}, "https://127.0.0.1:8080/delta-sharing"),
+        ({"publicUrl": "https://share.example.com/ds/"}, "https://share.example.com/ds"),
+    ],
+)
+def test_what_recipients_put_before_shares(settings, expected):
+    assert public_url(Config.model_validate(settings)) == expected
+
+
+def test_a_recipient_has_its_own_rate_or_everybodys_and_a_reload_changes_both():
+    config = {
+        "limits": {"rate": {"requestsPerSecond": 5, "burst": 6}},
+        "recipients": [{"name": "a", "rate": {"requestsPerSecond": 1, "burst": 2}}, {"name": "b"}],
+    }
+    rates = Rates(Config.model_validate(config))
+
+    assert (rates("a").requests_per_second, rates("a").burst) == (1, 2)
+    assert (rates("b").requests_per_second, rates("b").burst) == (5, 6)
+    rates.replace(Config.model_validate({"limits": {"rate": {"requestsPerSecond": 9, "burst": 9}}}))
+    assert rates("a").requests_per_second == rates("b").requests_per_second == 9

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from gateway.adapters.metrics import PrometheusMetrics
+from gateway.bootstrap.reload import Reloader
+from gateway.config.faults import ConfigError, Fault
+from gateway.config.load import Loaded
+from gateway.config.schema import Config
+from gateway.errors import Unavailable
+
+
+@dataclass
+class World:
+    """A source that gives what it is told to, and what was applied of it."""
+
+    next: Config | Exception = field(default_factory=Config)
+    warnings: tuple[str, ...] = ()
+    applied: list[Config] = field(default_factory=list)
+    refuses: Exception | None = None
+
+    def source(self) -> Loaded:
+        if isinstance(self.next, Exception):
+            raise self.next
+        return Loaded(config=self.next, warnings=self.warnings)
+
+    async def apply(self, config: Config) -> str:
+        if self.refuses:
+            raise self.refuses
+        self.applied.append(config)
+        return "g2"
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def metrics() -> PrometheusMetrics:
+    return PrometheusMetrics(version="0")
+
+
+@pytest.fixture
+def file(tmp_path) -> Path:
+    path = tmp_path / "server.yaml"
+    path.write_text("version: 1")
+    return path
+
+
+@pytest.fixture
+def reloader(world, metrics, file) -> Reloader:
+    return Reloader(config=Config(), source=world.source, file=file, apply=world.apply, metrics=metrics)
+
+
+def count(metrics: PrometheusMetrics, outcome: str) -> float | None:
+    return metrics.registry.get_sample_value("sluice_config_reloads_total", {"outcome": outcome})
+
+
+async def test_a_changed_configuration_is_applied_and_counted(world, metrics, reloader):
+    world.next = Config.model_validate({"shares": [{"name": "a"}]})
+
+    assert await reloader.reload()
+
+    assert world.applied == [world.next]
+    assert count(metrics, "success") == 1
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [ConfigError([Fault(path="port", message="is odd")]), OSError("gone")],
+    ids=["faults", "unreadable"],
+)
+async def test_a_broken_configuration_is_refused_and_nothing_applied(world, metrics, reloader, fault, caplog):
+    world.next = fault
+
+    assert not await reloader.reload()
+
+    assert world.applied == []
+    assert count(metrics, "failure") == 1
+    assert "is refused" in caplog.text
+
+
+async def test_a_configuration_that_cannot_be_applied_is_refused(world, metrics, reloader):
+    world.refuses = Unavailable("the storage does not open")
+
+    assert not await reloader.reload()
+
+    assert count(metrics, "failure") == 1
+
+
+async def test_a_later_good_one_is_taken_up_after_a_refusal(world, reloader):
+    world.next = OSError("gone")
+    await reloader.reload()
+    world.next = Config()
+
+    assert await reloader.reload()
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [({"port": 1}, "port"), ({"grace": "5s"}, "grace"), ({"publicUrl": "http://x"}, "publicUrl")],
+)
+async def test_what_needs_a_restart_is_named_as_it_stands_in_the_file(world, reloader, caplog, change, named):
+    world.next = Config.model_validate(change)
+
+    await reloader.reload()
+
+    assert f"a change of {named} needs a restart" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "change", [{"shares": [{"name": "a"}]}, {"recipients": [{"name": "r"}]}, {"storages": []}]
+)
+async def test_what_is_taken_up_needs_no_restart(world, reloader, caplog, change):
+    world.next = Config.model_validate(change)
+
+    await reloader.reload()
+
+    assert "restart" not in caplog.text
+
+
+async def test_warnings_of_the_new_file_are_logged(world, reloader, caplog):
+    caplog.set_level(logging.WARNING)
+    world.warnings = ("an odd key",)
+
+    await reloader.reload()
+
+    assert "an odd key" in caplog.text
+
+
+async def test_being_asked_reloads_at_once(world, reloader):
+    watching = asyncio.create_task(reloader.watch())
+    reloader.ask()
+    async with asyncio.timeout(1.5):
+        while not world.applied:
+            await asyncio.sleep(0.01)
+    watching.cancel()
+
+    assert len(world.applied) == 1

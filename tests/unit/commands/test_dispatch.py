@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+
+from gateway.commands import COMMANDS, dispatch
+
+
+def test_help_names_every_command_and_the_first_steps(capsys):
+    with pytest.raises(SystemExit) as left:
+        dispatch(["--help"], {})
+
+    printed = capsys.readouterr().out
+    assert left.value.code == 0
+    assert all(name in printed for name in COMMANDS)
+    assert "first steps" in printed
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_a_help_of_its_own(name, capsys):
+    with pytest.raises(SystemExit) as left:
+        dispatch([name, "--help"], {})
+
+    module = import_module(f"gateway.commands.{COMMANDS[name]}")
+    assert left.value.code == 0
+    first_words = module.HELP.split()[:3]
+    assert " ".join(first_words).lower() in " ".join(capsys.readouterr().out.lower().split())
+
+
+def test_no_command_is_bad_usage(capsys):
+    with pytest.raises(SystemExit) as left:
+        dispatch([], {})
+
+    assert left.value.code == 2
+
+
+def test_serve_without_a_configuration_is_an_error_that_names_it(capsys):
+    with pytest.raises(SystemExit) as left:
+        dispatch(["serve"], {})
+
+    assert left.value.code == 2
+    assert "--config" in capsys.readouterr().err
+
+
+def test_a_configuration_that_is_not_there_is_an_error_without_a_traceback(tmp_path, capsys):
+    status = dispatch(["serve", "--config", str(tmp_path / "none.yaml")], {})
+
+    assert status == 2
+    assert "none.yaml" in capsys.readouterr().err
+
+
+def test_version_names_the_vendors(capsys):
+    assert dispatch(["version"], {}) == 0
+
+    assert "vendors: local" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("port", ["-1", "65536"])
+def test_a_port_that_is_none_is_a_clear_error(port, capsys):
+    assert dispatch(["demo", "--port", port], {}) == 1
+
+    assert "is not a port" in capsys.readouterr().err
