@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 OPEN_SUFFIX: Final = ".open"
 _REPLICA: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _OPEN_NAME: Final = re.compile(r"audit-(?P<replica>.+)-\d{8}T\d{12}Z-\d+\.jsonl\.open")
+_LOCK_NAME: Final = re.compile(r"audit-.+\.lock")
 _BLOCK: Final = 64 * 1024
 
 
@@ -51,6 +52,8 @@ class Segments:
         for name in self._disk.names():
             if match := _OPEN_NAME.fullmatch(name):
                 self._recover(name, match["replica"])
+            elif name != _lock_name(self._replica) and _LOCK_NAME.fullmatch(name):
+                self._remove_stale_lock(name)
 
     def commit(self, lines: bytes) -> None:
         """Write whole lines and return when they are on disk; after an ``OSError`` none of them is kept."""
@@ -153,6 +156,14 @@ class Segments:
         finally:
             if lock is not None:
                 lock.release()
+
+    def _remove_stale_lock(self, name: str) -> None:
+        try:
+            lock = self._disk.lock(name)
+            if lock is not None:
+                lock.release()
+        except OSError as exc:
+            log.warning("a leftover lock stays", extra={"lock": name, "reason": str(exc)})
 
     def _take_lock(self) -> None:
         if self._lock is not None:

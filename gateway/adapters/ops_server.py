@@ -10,7 +10,8 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Final
+from http import HTTPStatus
+from typing import Final, cast
 
 from aiohttp import hdrs, web
 from prometheus_client import CollectorRegistry
@@ -27,6 +28,9 @@ OK: Final = "ok"
 READY_TIMEOUT: Final = timedelta(seconds=5)
 _LISTEN: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%]+\]|[^\s:\[\]]*):(?P<port>\d{1,5})")
 _MAX_PORT: Final = 65535
+_JSON: Final = "application/json"
+# How aiohttp is told to keep no access log, whatever its types say.
+_NO_LOG: Final = cast("logging.Logger", None)
 
 
 class OpsServer:
@@ -87,12 +91,12 @@ async def serve_ops(listen: str, registry: CollectorRegistry, ready: Readiness) 
     runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     try:
+        listener = await _listening(runner, host, port, listen)
         try:
-            await web.TCPSite(runner, host or None, port).start()
-        except OSError as exc:
-            raise Unavailable(_cannot_listen(listen, exc)) from exc
-        server.address = _address(runner.addresses[0])
-        yield server
+            server.address = _address(listener.sockets[0].getsockname())
+            yield server
+        finally:
+            listener.close()
     finally:
         await runner.cleanup()
 
@@ -103,6 +107,46 @@ def parse_listen(text: str) -> tuple[str, int]:
     if match is None or int(match["port"]) > _MAX_PORT:
         raise InvalidArgument(f"an address to listen on looks like 127.0.0.1:9401, not {text!r}")
     return match["host"].strip("[]"), int(match["port"])
+
+
+class _Connection(web.RequestHandler):
+    """A connection whose errors are in JSON too, even of what is not HTTP at all."""
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        if status >= web.HTTPInternalServerError.status_code:
+            log.error("a request to the metrics port failed", exc_info=exc)
+        reason = HTTPStatus(status).phrase
+        response = _BareResponse(text=_body({"status": reason}), status=status, content_type=_JSON)
+        response.force_close()
+        return response
+
+
+class _BareResponse(web.Response):
+    """An answer outside of the application, whose signals do not reach it."""
+
+    async def _prepare_headers(self) -> None:
+        await super()._prepare_headers()
+        self.headers.popall(hdrs.SERVER, None)
+
+
+async def _listening(runner: web.AppRunner, host: str, port: int, listen: str) -> asyncio.Server:
+    loop = asyncio.get_running_loop()
+
+    def connection() -> _Connection:
+        if runner.server is None:
+            raise RuntimeError("the server is shutting down")
+        return _Connection(runner.server, loop=loop, access_log=_NO_LOG)
+
+    try:
+        return await loop.create_server(connection, host or None, port, reuse_address=True)
+    except OSError as exc:
+        raise Unavailable(_cannot_listen(listen, exc)) from exc
 
 
 def _encoder(accept: str) -> tuple[Callable[[CollectorRegistry], bytes], str]:
@@ -143,5 +187,9 @@ async def _finish_headers(_: web.Request, response: web.StreamResponse) -> None:
     response.headers["X-Content-Type-Options"] = "nosniff"
 
 
-def _json(body: Mapping[str, object], *, status: int = 200) -> web.Response:
-    return web.Response(text=json.dumps(body) + "\n", status=status, content_type="application/json")
+def _json(content: Mapping[str, object], *, status: int = 200) -> web.Response:
+    return web.Response(text=_body(content), status=status, content_type=_JSON)
+
+
+def _body(content: Mapping[str, object]) -> str:
+    return json.dumps(content) + "\n"

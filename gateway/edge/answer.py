@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -10,6 +9,7 @@ from aiohttp import hdrs, web
 
 from gateway.edge import capabilities
 from gateway.edge.access_mode import NAMES
+from gateway.edge.json import encode_json
 from gateway.v1.catalog_pb2 import Schema, Share, Table
 from gateway.v1.snapshot_pb2 import TableHead
 
@@ -23,8 +23,7 @@ _PRIVATE: Final[dict[str, str]] = {hdrs.CACHE_CONTROL: "no-store"}
 
 def json_answer(value: Mapping[str, Any]) -> web.Response:
     """Return an answer of one line: some clients read no further."""
-    body = json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode()
-    return web.Response(body=body, headers={hdrs.CONTENT_TYPE: _JSON, **_PRIVATE})
+    return web.Response(body=encode_json(value), headers={hdrs.CONTENT_TYPE: _JSON, **_PRIVATE})
 
 
 def list_answer(items: Iterable[Mapping[str, Any]], next_page_token: str) -> web.Response:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from aiohttp import hdrs, web
 from grpc.aio import AioRpcError
 
 from gateway import errors
+from gateway.edge.json import encode_json
 from gateway.errors import MALFORMED_REQUEST, GatewayError
 from gateway.rpc.status import to_error
 
@@ -73,7 +73,7 @@ def fault_of(exc: Exception) -> Fault:
 
 
 def answer(fault: Fault) -> web.Response:
-    body = json.dumps({"errorCode": fault.error_code, "message": fault.message}).encode()
+    body = encode_json({"errorCode": fault.error_code, "message": fault.message})
     headers = {
         hdrs.CONTENT_TYPE: "application/json; charset=utf-8",
         hdrs.CACHE_CONTROL: "no-store",

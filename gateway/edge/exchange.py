@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
 import time
-import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -131,7 +131,7 @@ class Exchange:
         """Return an audit event with what is known of this request by now."""
         headers, match = self.request.headers, self.request.match_info
         return AuditEvent(
-            id=uuid.uuid4().hex,
+            id=secrets.token_hex(16),
             at=self._now(),
             kind=kind,
             operation=self.operation,
@@ -180,4 +180,5 @@ def grant_error(exc: AioRpcError) -> GatewayError:
 
 def _clean(text: str, length: int) -> str:
     """Return text that any log can hold: bytes that were not UTF-8 arrive as lone surrogates."""
-    return text[:length].encode(errors="replace").decode()
+    text = text[:length]
+    return text if text.isascii() else text.encode(errors="replace").decode()

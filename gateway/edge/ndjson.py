@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
+from gateway.edge.json import encode_json
 from gateway.errors import Internal
 from gateway.v1.presign_pb2 import SignResponse
 from gateway.v1.snapshot_pb2 import HOLE_EXPIRATION, HOLE_URL, FilePage
@@ -31,8 +31,8 @@ def splice(page: FilePage, signed: SignResponse) -> bytes:
 
 
 def line(value: dict[str, Any]) -> bytes:
-    """Return one line. ASCII only: some clients take other line separators of Unicode for the end of it."""
-    return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+    """Return one line of a stream."""
+    return encode_json(value) + b"\n"
 
 
 def _urls(page: FilePage, signed: SignResponse) -> Iterator[bytes]:

@@ -15,6 +15,8 @@ def client_address(peer: str | None, forwarded_for: Sequence[str], trusted: Sequ
     that it was called from, so what a client made up stands to the left of what is believed.
     """
     address = peer or ""
+    if not trusted:
+        return address
     hops = [hop.strip() for value in forwarded_for for hop in value.split(",")]
     while hops and _is_trusted(address, trusted):
         hop = hops.pop()
@@ -25,8 +27,6 @@ def client_address(peer: str | None, forwarded_for: Sequence[str], trusted: Sequ
 
 
 def _is_trusted(address: str, trusted: Sequence[Network]) -> bool:
-    if not trusted:
-        return False
     parsed = _parse(address)
     return parsed is not None and any(parsed in network for network in trusted)
 

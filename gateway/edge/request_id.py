@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import uuid
+import secrets
 from typing import Final
 
 _SANE: Final = re.compile(r"[A-Za-z0-9._-]{1,128}")
@@ -17,7 +17,7 @@ def request_id_from(presented: str | None) -> str:
     """Return the presented id where it is fit for logs and headers, else a new one."""
     if presented is not None and _SANE.fullmatch(presented):
         return presented
-    return uuid.uuid4().hex
+    return secrets.token_hex(16)
 
 
 def traceparent_from(presented: str | None) -> str:

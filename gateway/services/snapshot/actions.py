@@ -114,12 +114,20 @@ def _rows(frame: pl.DataFrame, action: str) -> pl.DataFrame:
     fields = rows.struct.unnest()
     return pl.DataFrame(
         [
-            fields[name]
+            _conformed(fields[name], dtype)
             if name in fields.columns
             else pl.repeat(None, rows.len(), dtype=dtype, eager=True).alias(name)
             for name, dtype in wanted.items()
         ]
     )
+
+
+def _conformed(column: pl.Series, dtype: pl.DataType) -> pl.Series:
+    if not isinstance(dtype, pl.Struct):
+        return column.cast(dtype)
+    # Of a struct, the members that are read; a checkpoint's has others beside them.
+    members = [column.struct.field(member.name).cast(member.dtype) for member in dtype.fields]
+    return pl.DataFrame(members).to_struct(column.name)
 
 
 def _files(name: str, adds: pl.DataFrame) -> pl.DataFrame:
@@ -130,10 +138,10 @@ def _files(name: str, adds: pl.DataFrame) -> pl.DataFrame:
     columns = {
         **adds.to_dict(),
         "encoded": encode_paths(adds["path"]),
-        "partitionValues": _filled(adds["partitionValues"].cast(_TEXTS)),
-        "hasDeletionVector": adds["deletionVector"].is_not_null(),
+        "partitionValues": _filled(adds["partitionValues"]),
+        "hasDeletionVector": adds["deletionVector"].struct.field("storageType").is_not_null(),
     }
-    return pl.DataFrame({column: columns[column].cast(dtype) for column, dtype in FILES.items()})
+    return pl.DataFrame({column: columns[column] for column in FILES})
 
 
 def _filled(values: pl.Series) -> pl.Series:
@@ -163,12 +171,12 @@ def _metadata(name: str, rows: pl.DataFrame) -> Metadata | None:
     last = rows.row(-1, named=True)
     if last["id"] is None or last["schemaString"] is None:
         raise damaged(name, "describes the table without an id or a schema")
-    configuration = last["configuration"] or {}
+    file_format, configuration = last["format"] or {}, last["configuration"] or {}
     return Metadata(
         id=last["id"],
         name=last["name"],
         description=last["description"],
-        provider=(last["format"] or {}).get("provider") or "parquet",
+        provider=file_format.get("provider") or "parquet",
         schema_string=last["schemaString"],
         partition_columns=tuple(last["partitionColumns"] or ()),
         configuration={key: value for key, value in configuration.items() if value is not None},

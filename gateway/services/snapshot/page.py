@@ -66,7 +66,9 @@ def _fitting(rows: pl.DataFrame) -> int:
     length, characters = pl.col("stats").str.len_bytes(), pl.col("stats").str.len_chars()
     # At worst every character is escaped: a quote to two bytes, what is not ASCII to six for each unit.
     stats = pl.when(length <= MAX_STATS_BYTES).then(2 * length + 6 * (length - characters)).otherwise(0)
-    weight = stats.cast(pl.Int64) + 2 * pl.col("encoded").str.len_bytes().cast(pl.Int64) + _LINE_BYTES
+    values = pl.col("partitionValues").map.values().list.join("", ignore_nulls=True).str.len_bytes()
+    path = pl.col("encoded").str.len_bytes()
+    weight = pl.sum_horizontal(part.cast(pl.Int64) for part in (stats, 6 * values, path)) + _LINE_BYTES
     total = rows.select(weight.cum_sum()).to_series()
     return max(int((total <= MAX_BYTES).sum()), 1)
 

@@ -56,17 +56,13 @@ def encode_path(path: str) -> str:
     return quote(key, safe="/")
 
 
-def refuse(path: str, grant: Grant) -> GatewayError:
-    """Return why a path that has no canonical spelling is not served, without giving it away."""
+def require_servable(path: str, grant: Grant) -> None:
+    """Raise why a path that has no canonical spelling is not served, without giving the path away."""
     if path.startswith("/"):
-        return Unsupported(_outside(grant, "on the same store"))
+        raise Unsupported(_outside(grant, "on the same store"))
     if match := _SCHEME.match(path):
-        return Unsupported(_outside(grant, f"in {match['scheme']}://{_bucket(match['authority'] or '')}"))
-    try:
-        encode_path(path)
-    except GatewayError as exc:
-        return exc
-    raise AssertionError("a path with a canonical spelling was to be refused")
+        raise Unsupported(_outside(grant, f"in {match['scheme']}://{_bucket(match['authority'] or '')}"))
+    encode_path(path)
 
 
 def _find(path: str) -> str | None:
@@ -83,6 +79,6 @@ def _bucket(authority: str) -> str:
 
 def _outside(grant: Grant, where: str) -> str:
     return (
-        f"table {grant.table} has files outside of its directory, {where}, which are served only "
-        "below an entry of its auxiliaryLocations; there is none that covers them"
+        f"table {grant.table} has files outside of its directory, {where}: they take an entry of its "
+        "auxiliaryLocations that covers them, and serving those by URL is not supported yet"
     )

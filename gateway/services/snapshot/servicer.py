@@ -16,7 +16,7 @@ from gateway.rpc.grant import GrantVerifier
 from gateway.services.snapshot.features import require_parquet
 from gateway.services.snapshot.head import render_head
 from gateway.services.snapshot.page import LineFormat, delta_file_id, parquet_file_id, render_pages
-from gateway.services.snapshot.path import refuse
+from gateway.services.snapshot.path import require_servable
 from gateway.services.snapshot.snapshot import Snapshot
 from gateway.services.snapshot.store import SnapshotStore, TableLog
 from gateway.services.snapshot.travel import TableView, find_version, find_view
@@ -107,4 +107,4 @@ def _require_paths(snapshot: Snapshot, grant: Grant) -> None:
     """Raise before the first line of an answer, rather than in the middle of it."""
     encoded = snapshot.files["encoded"]
     if encoded.has_nulls():
-        raise refuse(snapshot.files["path"][encoded.is_null().arg_max() or 0], grant)
+        require_servable(snapshot.files["path"].filter(encoded.is_null())[0], grant)

@@ -56,11 +56,9 @@ class SnapshotStore:
 
         async def work() -> LogListing:
             files = await log.reader.list_log(log.location, start=start)
-            return (
-                read_listing(files)
-                if len(files) < _MANY_FILES
-                else await asyncio.to_thread(read_listing, files)
-            )
+            if len(files) < _MANY_FILES:
+                return read_listing(files)
+            return await asyncio.to_thread(read_listing, files)
 
         return await self._listings.run((log.location, start), work)
 
@@ -136,10 +134,13 @@ class SnapshotStore:
         checkpoint = await self._read(log, segment.checkpoint, read_checkpoint)
         commits = await self._read(log, segment.commits, read_commit)
         snapshot = await asyncio.to_thread(load, checkpoint, commits, segment.version, segment.anchor)
-        elapsed = (self._clock() - started_at) // timedelta(milliseconds=1)
-        _log.info(
-            "read version %d of a table: %d files, %d ms", snapshot.version, snapshot.num_files, elapsed
-        )
+        facts = {
+            "location": str(log.location),
+            "version": snapshot.version,
+            "files": snapshot.num_files,
+            "elapsed_ms": (self._clock() - started_at) // timedelta(milliseconds=1),
+        }
+        _log.info("a table's log was read from its checkpoint on", extra=facts)
         return snapshot
 
     async def _read(

@@ -30,11 +30,9 @@ async def find_view(store: SnapshotStore, log: TableLog, grant: Grant, at: Table
     if asked is None:
         return TableView(snapshot=await store.latest(log))
     _require_history(grant)
+    time = parse_timestamp(at.timestamp) if asked == "timestamp" else None
     listing = await store.list_log(log)
-    if asked == "version":
-        version = at.version
-    else:
-        version = (await _history(store, log, listing)).version_as_of(parse_timestamp(at.timestamp))
+    version = at.version if time is None else (await _history(store, log, listing)).version_as_of(time)
     _check(grant, listing, version)
     snapshot = await store.at(log, listing, version)
     return TableView(snapshot=snapshot, is_historical=True, timestamp=await _timestamp_of(snapshot, listing))

@@ -11,9 +11,12 @@ from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
+from tests.components import ALL_IN_ONE, SPLIT
 from tests.contract.http.client import Client
 from tests.contract.http.deployments import fakes
 from tests.contract.http.facts import Gateway
+from tests.contract.http.processes import gateway_in
+from tests.deployments import all_in_one, split
 
 
 @contextmanager
@@ -22,10 +25,21 @@ def _fakes() -> Iterator[Gateway]:
         yield running.gateway
 
 
-DEPLOYMENTS: dict[str, Callable[[], AbstractContextManager[Gateway]]] = {"fakes": _fakes}
+DEPLOYMENTS: dict[str, Callable[[], AbstractContextManager[Gateway]]] = {
+    "fakes": _fakes,
+    "all-in-one": lambda: gateway_in(all_in_one),
+    "split": lambda: gateway_in(split),
+}
 
 
-@pytest.fixture(scope="session", params=list(DEPLOYMENTS))
+@pytest.fixture(
+    scope="session",
+    params=[
+        "fakes",
+        pytest.param("all-in-one", marks=[pytest.mark.slow, pytest.mark.component(ALL_IN_ONE)]),
+        pytest.param("split", marks=[pytest.mark.slow, pytest.mark.component(SPLIT)]),
+    ],
+)
 def gateway(request: pytest.FixtureRequest) -> Iterator[Gateway]:
     with DEPLOYMENTS[request.param]() as running:
         yield running

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.adapters.audit_disk import LocalDisk
 from gateway.adapters.audit_segment import Segments
 from gateway.errors import InvalidArgument
 from tests.fakes.disk import FakeDisk, Faults
@@ -243,6 +244,17 @@ def test_foreign_files_are_left_alone(disk, clock):
     disk.create("audit-r1.jsonl.open").append(b"torn")
     segments_on(disk, clock).open()
     assert sorted(disk.files) == ["audit-r1.jsonl.open", "notes.open"]
+
+
+def test_locks_of_dead_replicas_go_and_those_of_the_living_stay(tmp_path, clock):
+    disk = LocalDisk(tmp_path)
+    (tmp_path / "audit-dead.lock").touch()
+    living = disk.lock("audit-living.lock")
+    opened = Segments(disk, replica="r1", max_bytes=100, max_age=timedelta(minutes=10), clock=clock)
+    opened.open()
+    assert disk.names() == ["audit-living.lock", "audit-r1.lock"]
+    assert living is not None
+    assert living.held()
 
 
 @pytest.mark.parametrize("replica", ["", "a/b", "..", "a b", "é", "x" * 101, "a\n"])

@@ -39,8 +39,11 @@ def test_every_fault_of_the_entries_is_reported_at_once():
         ("storages[1].prefix", ""),
         ("storages[2].options", ""),
     ]
-    assert "serves locations of the scheme s3, found 'file'" in str(faults[1])
-    assert "unknown option 'regoin'" in str(faults[2])
+    assert (faults[1].message, faults[1].found) == (
+        "the vendor 'fake' serves locations of the scheme s3",
+        "'file'",
+    )
+    assert faults[2].message == "unknown option 'regoin'"
 
 
 def test_without_storages_a_missing_vendor_is_reported_once_where_it_is_needed():

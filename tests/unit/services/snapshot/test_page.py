@@ -133,6 +133,13 @@ def test_a_page_has_at_most_so_many_bytes(text):
     assert len(pages) < 200
 
 
+def test_long_partition_values_make_short_pages():
+    pages = list(render_pages(many(100, partitionValues={"a": None, "b": "é" * 20_000}), _LINES))
+
+    assert sum(page.files for page in pages) == 100
+    assert all(len(page.lines) <= MAX_BYTES for page in pages)
+
+
 def test_statistics_that_would_fill_a_message_are_left_out():
     files = files_of({"path": "a", "stats": "x" * (MAX_STATS_BYTES + 1)}, {"path": "b", "stats": "x"})
 

@@ -1,0 +1,153 @@
+"""The gateway in processes of its own, as the HTTP suite needs it: real tables, real services."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gateway.commands.bearer import hash_of
+from tests.builders import Field, TableBuilder
+from tests.contract.http.facts import Gateway, ShareFacts, TableFacts
+from tests.deployments import Deployment, Settings
+
+_BODY_LIMIT = 64 * 1024
+_SLOW_BURST = 3
+_FIELDS = (Field("number", "long"), Field("day", "string"))
+_MANY = {"requestsPerSecond": 100_000, "burst": 100_000}
+_DESCRIBED = ShareFacts(
+    name="Finance",
+    id="6c1f7a52-7c3b-4b58-a3c0-0f1c4a2f7d10",
+    display_name="Finance \u2014 Q3",
+    comment="books\nand \u2028 ledgers",
+    properties={"owner": "ann", "region": "eu"},
+)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    share: str
+    schema: str
+    name: str
+    files: int = 2
+    history: bool = False
+    modes: tuple[str, ...] = ("url",)
+    auxiliary: bool = False
+    partitioned: bool = False
+
+
+_TABLES = {
+    "plain": _Entry("Sales", "eu", "orders", partitioned=True),
+    "large": _Entry("Sales", "eu", "clicks", files=2500),
+    "history": _Entry("Sales", "us", "prices", history=True),
+    "dir_only": _Entry("Sales", "us", "scans", history=True, modes=("dir",)),
+    "both_modes": _Entry("Sales", "us", "trips", history=True, modes=("url", "dir"), auxiliary=True),
+    "hidden": _Entry("Payroll", "eu", "salaries"),
+}
+
+
+@contextmanager
+def gateway_in(kind: Callable[[Path, Settings], AbstractContextManager[Deployment]]) -> Iterator[Gateway]:
+    """Run a deployment of that kind, and give the facts of it."""
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        lake = directory / "lake"
+        tables = {kind: _build(lake, entry) for kind, entry in _TABLES.items()}
+        with kind(directory / "run", _settings(lake, tables)) as deployment:
+            yield Gateway(
+                url=deployment.base_url,
+                token="token-of-ann",
+                expired_token="token-of-yesterday",
+                disabled_token="token-of-bob",
+                slow_token="token-of-slow",
+                slow_burst=_SLOW_BURST,
+                shares=("Archive", "Finance", "Sales"),
+                described=_DESCRIBED,
+                body_limit=_BODY_LIMIT,
+                serves_files=True,
+                **tables,
+            )
+
+
+def _build(lake: Path, entry: _Entry) -> TableFacts:
+    directory = lake / entry.share / entry.name
+    builder = TableBuilder(directory, _FIELDS, partition_by=("day",) if entry.partitioned else ())
+    half = entry.files // 2
+    for day, files in (("monday", half), ("tuesday", entry.files - half)):
+        rows = [{"number": number, "day": day} for number in range(files)]
+        builder.append(rows, files=files)
+    return TableFacts(
+        share=entry.share,
+        schema=entry.schema,
+        name=entry.name,
+        id=f"id-of-{entry.name}",
+        share_id=_share_id(entry.share),
+        version=builder.version,
+        files=entry.files,
+        size=sum(add["size"] for add in builder.live.values()),
+        location=str(directory),
+        access_modes=entry.modes,
+        auxiliary_locations=(str(lake / "auxiliary" / entry.name),) if entry.auxiliary else (),
+        partition_columns=("day",) if entry.partitioned else (),
+    )
+
+
+def _settings(lake: Path, tables: dict[str, TableFacts]) -> Settings:
+    return {
+        "version": 1,
+        "shares": [_share(name, tables) for name in ("Sales", "Payroll", "Archive", "Finance")],
+        "storages": [{"name": "lake", "prefix": str(lake), "vendor": "local"}],
+        "recipients": [
+            _recipient("ann", tokens=[_token("ann"), _token("yesterday", expires="2020-01-01T00:00:00Z")]),
+            _recipient("slow", rate={"requestsPerSecond": 0.001, "burst": _SLOW_BURST}),
+            _recipient("bob", disabled=True),
+        ],
+        "limits": {"rate": _MANY},
+        "http": {"bodyLimit": _BODY_LIMIT},
+    }
+
+
+def _share(name: str, tables: dict[str, TableFacts]) -> dict[str, Any]:
+    own = [(kind, facts) for kind, facts in tables.items() if facts.share == name]
+    schemas = dict.fromkeys(facts.schema for _, facts in own)
+    share: dict[str, Any] = {
+        "name": name,
+        "id": _share_id(name),
+        "schemas": [
+            {"name": schema, "tables": [_table(*pair) for pair in own if pair[1].schema == schema]}
+            for schema in schemas
+        ],
+    }
+    if name == _DESCRIBED.name:
+        share |= {
+            "displayName": _DESCRIBED.display_name,
+            "comment": _DESCRIBED.comment,
+            "properties": dict(_DESCRIBED.properties),
+        }
+    return share
+
+
+def _table(kind: str, facts: TableFacts) -> dict[str, Any]:
+    return {
+        "name": facts.name,
+        "id": facts.id,
+        "location": facts.location,
+        "historyShared": _TABLES[kind].history,
+        "accessModes": list(facts.access_modes),
+        "auxiliaryLocations": list(facts.auxiliary_locations),
+    }
+
+
+def _share_id(name: str) -> str:
+    return _DESCRIBED.id if name == _DESCRIBED.name else f"id-of-{name}"
+
+
+def _recipient(name: str, **others: Any) -> dict[str, Any]:
+    return {"name": name, "tokens": [_token(name)], "shares": ["Archive", "Finance", "Sales"], **others}
+
+
+def _token(name: str, **others: Any) -> dict[str, Any]:
+    return {"hash": hash_of(f"token-of-{name}"), **others}
