@@ -11,6 +11,7 @@ from gateway.demo.table_builder import PLAIN_PROTOCOL, STARTED_AT, STEP, TableBu
 from gateway.domain.location import Location, parse_location
 
 __all__ = [
+    "NUMBERS",
     "PLAIN_PROTOCOL",
     "STARTED_AT",
     "STEP",
@@ -20,6 +21,7 @@ __all__ = [
     "location_of",
     "numbers",
     "remove",
+    "rows",
 ]
 
 NUMBERS = (Field("number", "long"),)

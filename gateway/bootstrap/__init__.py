@@ -40,6 +40,8 @@ from gateway.rpc.local import LocalChannel
 from gateway.rpc.server import Health, listen, network_server
 
 _AUDITED: Final = frozenset({ServiceName.EDGE, ServiceName.CATALOG})
+# Only these hold a storage identity.
+_STORING: Final = frozenset({ServiceName.SNAPSHOT, ServiceName.PRESIGN, ServiceName.VENDING})
 
 log = logging.getLogger(__name__)
 
@@ -106,7 +108,12 @@ class _Process:
         self._roots = LocalRoots(config)
         keys = self._keyring.keys(Purpose.LOCAL_URL) if ServiceName.PRESIGN in self._run else None
         self._storages = await self._stack.enter_async_context(
-            OpenStorages(config, public_url=public_url(config), url_keys=keys, grace=config.grace)
+            OpenStorages(
+                self._storage_config(config),
+                public_url=public_url(config),
+                url_keys=keys,
+                grace=config.grace,
+            )
         )
 
     async def start_services(self) -> None:
@@ -186,7 +193,7 @@ class _Process:
     async def _apply(self, config: Config) -> str:
         """Take up a changed configuration, all of it or nothing, and return its generation."""
         index = await asyncio.to_thread(build_index, self._catalog_config(config))
-        await self._storages.reload(config)
+        await self._storages.reload(self._storage_config(config))
         await self._roots.reload(config)
         self._rates.replace(config)
         self._catalog.replace(index)
@@ -195,6 +202,9 @@ class _Process:
     def _catalog_config(self, config: Config) -> Config:
         # Only the catalog's own process holds the catalog.
         return config if ServiceName.CATALOG in self._run else config.model_copy(update={"shares": ()})
+
+    def _storage_config(self, config: Config) -> Config:
+        return config if _STORING & set(self._run) else config.model_copy(update={"storages": ()})
 
     async def _open_audit(self) -> AuditLog:
         if not _AUDITED & set(self._run):

@@ -14,7 +14,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Take no arguments."""
 
 
-def run(args: argparse.Namespace, env: Mapping[str, str]) -> int:
+def run(_args: argparse.Namespace, _env: Mapping[str, str]) -> int:
     vendors = ", ".join(sorted(point.name for point in entry_points(group="gateway.vendors")))
     print(f"sluice {version('sluice')}")
     print(f"python {platform.python_version()}")

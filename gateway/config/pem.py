@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
@@ -29,12 +30,16 @@ def parse_public_key(text: str) -> Ed25519PublicKey:
     raise ValueError("must be an Ed25519 public key in PEM; `sluice keys new --split` makes one")
 
 
-def parse_verification_key(text: str) -> Ed25519PublicKey | RSAPublicKey:
+def parse_verification_key(text: str) -> Ed25519PublicKey | EllipticCurvePublicKey | RSAPublicKey:
     """Parse a key that verifies a platform service's JWTs."""
     key = _public_key(text)
-    if isinstance(key, Ed25519PublicKey) or (isinstance(key, RSAPublicKey) and key.key_size >= _WEAKEST_RSA):
+    if isinstance(key, Ed25519PublicKey):
         return key
-    raise ValueError(f"must be an Ed25519 public key, or an RSA one of at least {_WEAKEST_RSA} bits, in PEM")
+    if isinstance(key, EllipticCurvePublicKey) and isinstance(key.curve, SECP256R1):
+        return key
+    if isinstance(key, RSAPublicKey) and key.key_size >= _WEAKEST_RSA:
+        return key
+    raise ValueError(f"must be a public key in PEM: Ed25519, P-256, or RSA of at least {_WEAKEST_RSA} bits")
 
 
 def _public_key(text: str) -> object:

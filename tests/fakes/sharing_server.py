@@ -64,7 +64,7 @@ class FakeSharingServer:
         if request.path.startswith("/files/"):
             assert "Authorization" not in request.headers, "a file was asked for with the token"
         elif request.headers.get("Authorization") != f"Bearer {self.token}":
-            return _error(401, f"who is {request.headers.get('Authorization')}?")
+            return _error(401, f"who is {request.headers['Authorization'].split()[1]}?")
         elif self.hiccups:
             status, headers = self.hiccups.pop(0)
             return web.Response(status=status, headers=headers)

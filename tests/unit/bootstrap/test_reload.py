@@ -48,7 +48,7 @@ def metrics() -> PrometheusMetrics:
 
 @pytest.fixture
 def file(tmp_path) -> Path:
-    path = tmp_path / "server.yaml"
+    path: Path = tmp_path / "server.yaml"
     path.write_text("version: 1")
     return path
 

@@ -49,8 +49,19 @@ def test_what_is_no_private_key_is_refused_without_quoting_it(text):
     assert caught.value.__cause__ is None
 
 
-@pytest.mark.parametrize("parse", [parse_public_key, parse_verification_key])
+def test_an_elliptic_key_verifies_on_one_curve():
+    parse_verification_key(public_pem(P256))
+    with pytest.raises(ValueError, match="P-256"):
+        parse_verification_key(public_pem(ec.generate_private_key(ec.SECP384R1())))
+
+
 @pytest.mark.parametrize("text", ["", "x", public_pem(P256), private_pem(ED25519)])
-def test_what_is_no_public_key_is_refused(parse, text):
+def test_what_is_no_grant_key_is_refused(text):
     with pytest.raises(ValueError, match="must be an Ed25519 public key"):
-        parse(text)
+        parse_public_key(text)
+
+
+@pytest.mark.parametrize("text", ["", "x", private_pem(ED25519)])
+def test_what_is_no_public_key_is_refused(text):
+    with pytest.raises(ValueError, match="must be a public key"):
+        parse_verification_key(text)
