@@ -99,9 +99,11 @@ def _bare(name: str, answers: list[bare.Answer], *, with_uvloop: bool) -> Iterat
         assert process.stdout is not None
         process.stdin.write(bare.to_json(answers))
         process.stdin.close()
-        assert process.stdout.readline() == "ready\n"
-        yield Peer(name=name, origin=f"http://127.0.0.1:{port}", pids=[process.pid])
-        process.terminate()
+        try:
+            assert process.stdout.readline() == "ready\n"
+            yield Peer(name=name, origin=f"http://127.0.0.1:{port}", pids=[process.pid])
+        finally:
+            process.terminate()
 
 
 @contextmanager

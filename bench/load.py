@@ -10,6 +10,7 @@ import sys
 from dataclasses import asdict, dataclass
 from functools import partial
 from time import perf_counter
+from typing import cast
 from urllib.parse import urlsplit
 
 import uvloop
@@ -60,8 +61,8 @@ class _Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # uvloop's transport is one without saying so.
+        self._transport = cast("asyncio.Transport", transport)
         self._send()
 
     def data_received(self, data: bytes) -> None:

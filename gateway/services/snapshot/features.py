@@ -28,7 +28,7 @@ def require_parquet(snapshot: Snapshot, table: str) -> None:
     if used := _used_features(snapshot):
         raise Unsupported(
             f"Unsupported Delta Table Properties: table {table} uses {', '.join(used)}, which the parquet "
-            "response format cannot express; it takes a client that asks for responseformat=delta"
+            "response format cannot express; it takes responseformat=delta, which is not supported yet"
         )
 
 
