@@ -14,12 +14,12 @@ from typing import Final, TextIO
 
 import aiohttp
 
-from gateway.commands.comparison_client import SharingClient
-from gateway.commands.comparison_content import ContentComparison
-from gateway.commands.comparison_profile import Profile, ProfileError, read_profile
-from gateway.commands.comparison_report import Report, printable
-from gateway.commands.comparison_tables import Data, Servers, TableComparison
-from gateway.commands.comparison_walk import NotComparable, Selection, Walk
+from gateway.commands.comparison.client import SharingClient
+from gateway.commands.comparison.content import ContentComparison
+from gateway.commands.comparison.profile import Profile, ProfileError, read_profile
+from gateway.commands.comparison.report import Report, printable
+from gateway.commands.comparison.tables import Data, Servers, TableComparison
+from gateway.commands.comparison.walk import NotComparable, Selection, Walk
 from gateway.domain.name import TableName, fold
 
 HELP = "read the same tables from two sharing servers and report every difference"

@@ -6,7 +6,7 @@ import io
 import pytest
 
 from gateway.commands import compare
-from gateway.commands.comparison_tables import Data
+from gateway.commands.comparison.tables import Data
 from gateway.domain.name import TableName
 
 

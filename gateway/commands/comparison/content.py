@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
-from gateway.commands.comparison import Finding
-from gateway.commands.comparison_client import FileEntry, SharingClient, SharingError, TableAnswer
-from gateway.commands.comparison_files import pair_files, some
-from gateway.commands.comparison_rows import (
+from gateway.commands.comparison.client import FileEntry, SharingClient, SharingError, TableAnswer
+from gateway.commands.comparison.difference import Finding
+from gateway.commands.comparison.files import pair_files, some
+from gateway.commands.comparison.rows import (
     Column,
     RowDigest,
     UnreadableFile,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.commands.comparison_rows import (
+from gateway.commands.comparison.rows import (
     Column,
     RowDigest,
     UnreadableFile,

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.commands.comparison import (
+from gateway.commands.comparison.client import Json, SharingError
+from gateway.commands.comparison.difference import (
     SHARE_FIELDS,
     TABLE_FIELDS,
     Finding,
@@ -15,8 +16,7 @@ from gateway.commands.comparison import (
     compare_fields,
     compare_names,
 )
-from gateway.commands.comparison_client import Json, SharingError
-from gateway.commands.comparison_tables import Servers, TableComparison
+from gateway.commands.comparison.tables import Servers, TableComparison
 from gateway.domain.name import TableName, fold
 
 _AT_ONCE: Final = 4

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeVar
 
-from gateway.commands.comparison import (
+from gateway.commands.comparison.client import SharingClient, SharingError, TableAnswer
+from gateway.commands.comparison.content import ContentComparison
+from gateway.commands.comparison.difference import (
     Finding,
     Weight,
     compare_answers,
     compare_heads,
     compare_metadata,
 )
-from gateway.commands.comparison_client import SharingClient, SharingError, TableAnswer
-from gateway.commands.comparison_content import ContentComparison
-from gateway.commands.comparison_files import compare_files
+from gateway.commands.comparison.files import compare_files
 from gateway.domain.name import TableName
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.commands.comparison_profile import ProfileError, parse_profile, read_profile
+from gateway.commands.comparison.profile import ProfileError, parse_profile, read_profile
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 GOOD = {

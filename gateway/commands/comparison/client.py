@@ -16,7 +16,7 @@ import aiohttp
 from yarl import URL
 
 from gateway.adapters.json_log import REDACTED, redact
-from gateway.commands.comparison_profile import Profile
+from gateway.commands.comparison.profile import Profile
 from gateway.domain.name import TableName
 from gateway.ports import Clock
 

@@ -11,8 +11,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from gateway.commands.comparison_client import Refused, SharingClient, SharingError, Unreachable
-from gateway.commands.comparison_profile import Profile
+from gateway.commands.comparison.client import Refused, SharingClient, SharingError, Unreachable
+from gateway.commands.comparison.profile import Profile
 from gateway.domain.name import TableName
 from tests.fakes.sharing_server import FakeSharingServer, FakeTable
 

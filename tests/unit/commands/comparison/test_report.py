@@ -3,8 +3,8 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 
-from gateway.commands.comparison import Finding, Weight
-from gateway.commands.comparison_report import Report
+from gateway.commands.comparison.difference import Finding, Weight
+from gateway.commands.comparison.report import Report
 
 ORDERS = "table sales.q1.orders"
 

@@ -10,9 +10,9 @@ from decimal import Decimal
 from typing import Final
 
 from gateway.adapters.json_log import REDACTED, redact
-from gateway.commands.comparison import Finding, Weight
-from gateway.commands.comparison_files import counted
-from gateway.commands.comparison_values import MISSING
+from gateway.commands.comparison.difference import Finding, Weight
+from gateway.commands.comparison.files import counted
+from gateway.commands.comparison.values import MISSING
 
 _MAX_VALUE: Final = 200
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.commands.comparison_client import FileEntry
-from gateway.commands.comparison_files import compare_files
+from gateway.commands.comparison.client import FileEntry
+from gateway.commands.comparison.files import compare_files
 
 
 def file(key: str, **changes: object) -> FileEntry:

@@ -6,8 +6,8 @@ from typing import Any, BinaryIO, cast
 
 import polars as pl
 
-from gateway.commands.comparison_client import FileEntry, Refused, SharingClient, TableAnswer
-from gateway.commands.comparison_content import ContentComparison
+from gateway.commands.comparison.client import FileEntry, Refused, SharingClient, TableAnswer
+from gateway.commands.comparison.content import ContentComparison
 
 SCHEMA = json.dumps({"type": "struct", "fields": [{"name": "id", "type": "long"}]})
 

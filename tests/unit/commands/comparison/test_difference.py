@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.commands.comparison import (
+from gateway.commands.comparison.client import Refused, TableAnswer, Unreachable
+from gateway.commands.comparison.difference import (
     METADATA_FIELDS,
     SHARE_FIELDS,
     TABLE_FIELDS,
@@ -17,8 +18,7 @@ from gateway.commands.comparison import (
     compare_metadata,
     compare_names,
 )
-from gateway.commands.comparison_client import Refused, TableAnswer, Unreachable
-from gateway.commands.comparison_values import MISSING
+from gateway.commands.comparison.values import MISSING
 
 SCHEMA: dict[str, Any] = {
     "type": "struct",

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from gateway.commands.comparison_client import Json, Refused, SharingError, TableAnswer
-from gateway.commands.comparison_values import MISSING, differences, given, parse_json
+from gateway.commands.comparison.client import Json, Refused, SharingError, TableAnswer
+from gateway.commands.comparison.values import MISSING, differences, given, parse_json
 from gateway.domain.name import fold
 
 

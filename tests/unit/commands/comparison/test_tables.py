@@ -4,10 +4,10 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.commands.comparison import Weight
-from gateway.commands.comparison_client import Refused, SharingClient, TableAnswer
-from gateway.commands.comparison_content import ContentComparison
-from gateway.commands.comparison_tables import Data, Servers, TableComparison
+from gateway.commands.comparison.client import Refused, SharingClient, TableAnswer
+from gateway.commands.comparison.content import ContentComparison
+from gateway.commands.comparison.difference import Weight
+from gateway.commands.comparison.tables import Data, Servers, TableComparison
 from gateway.domain.name import TableName
 
 ORDERS = TableName("sales", "q1", "orders")

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from gateway.commands.comparison import Finding, Weight
-from gateway.commands.comparison_client import FileEntry
-from gateway.commands.comparison_values import MISSING, differences, parse_json
+from gateway.commands.comparison.client import FileEntry
+from gateway.commands.comparison.difference import Finding, Weight
+from gateway.commands.comparison.values import MISSING, differences, parse_json
 
 _EXAMPLES: Final = 3
 _Pair = tuple[FileEntry, FileEntry]

@@ -4,10 +4,10 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.commands.comparison import Finding, Weight
-from gateway.commands.comparison_client import Refused, SharingClient, Unreachable
-from gateway.commands.comparison_tables import Servers, TableComparison
-from gateway.commands.comparison_walk import NotComparable, Result, Selection, Walk
+from gateway.commands.comparison.client import Refused, SharingClient, Unreachable
+from gateway.commands.comparison.difference import Finding, Weight
+from gateway.commands.comparison.tables import Servers, TableComparison
+from gateway.commands.comparison.walk import NotComparable, Result, Selection, Walk
 from gateway.domain.name import TableName
 
 

@@ -1,0 +1,1 @@
+"""Compares what two sharing servers answer about the same tables."""
