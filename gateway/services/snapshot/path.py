@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from typing import Final
-from urllib.parse import quote, unquote_to_bytes
 
 import polars as pl
 
+from gateway.domain import file_path
 from gateway.domain.grant import Grant
-from gateway.errors import GatewayError, Unsupported
+from gateway.errors import GatewayError, InvalidArgument, Unsupported
 
 # Legal in a path as they are, and escaped in the canonical spelling.
 _SUB_DELIMITERS: Final = "!$&'()*+,;=@"
@@ -23,10 +23,9 @@ _PLAIN: Final = r"^(?:[A-Za-z0-9._~/!$&'()*+,;=@-]|%(?:2[0-9A-C]|3[A-F]|40|5[BDE
 _BLANK_OR_DOTS: Final = r"(?:^|/)\.{0,2}(?:/|$)"
 
 _SCHEME: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?://(?P<authority>[^/?#]*))?")
-# A malformed escape, an encoded slash, the start of a query or fragment: readers differ on what they mean.
-_AMBIGUOUS: Final = re.compile(r"%(?![0-9A-Fa-f]{2})|%2[Ff]|[?#]")
+# Readers differ on whether these belong to a path.
+_QUERY_OR_FRAGMENT: Final = re.compile(r"[?#]")
 _BUCKET: Final = re.compile(r"[A-Za-z0-9._-]{1,255}(?:@[a-z0-9.]+\.core\.[a-z0-9.]+)?")
-_UNSAFE: Final = re.compile(r"[\x00-\x1f\x7f\\]")
 
 
 def encode_paths(paths: pl.Series) -> pl.Series:
@@ -43,17 +42,12 @@ def encode_path(path: str) -> str:
     """Return a path percent-encoded but for unreserved characters and slashes; raise what makes it unfit."""
     if path.startswith("/") or _SCHEME.match(path):
         raise Unsupported("the log names a file by an absolute path")
-    if _AMBIGUOUS.search(path):
+    if _QUERY_OR_FRAGMENT.search(path):
         raise Unsupported("the log names a file by a path that is not a plain relative URI")
     try:
-        key = unquote_to_bytes(path).decode()
-    except UnicodeDecodeError as exc:
-        raise Unsupported("the log names a file by a path that is not UTF-8") from exc
-    if _UNSAFE.search(key):
-        raise Unsupported("the log names a file by a path with control characters or backslashes")
-    if any(segment in {"", ".", ".."} for segment in key.split("/")):
-        raise Unsupported("the log names a file by a path with empty, '.' or '..' segments")
-    return quote(key, safe="/")
+        return file_path.encode_path(file_path.decode_path(path))
+    except InvalidArgument as exc:
+        raise Unsupported(f"the log names a file in a way that is not safe to follow: {exc}") from exc
 
 
 def require_servable(path: str, grant: Grant) -> None:

@@ -156,7 +156,7 @@ def test_a_file_elsewhere_is_refused_without_giving_its_path_away(path, said, un
 
 
 def test_another_bad_path_is_refused_with_its_reason():
-    with pytest.raises(Unsupported, match=r"'\.\.' segments") as caught:
+    with pytest.raises(Unsupported, match="does not plainly name a file") as caught:
         require_servable("a/../secret", GRANT)
 
     assert "secret" not in caught.value.message
