@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -63,15 +63,6 @@ class InProcess:
     services: FakeServices
     audit: FakeAuditLog
     metrics: FakeHttpMetrics
-    loop: asyncio.AbstractEventLoop
-
-    def do(self, act: Callable[[], Any]) -> Any:
-        """Do something on the gateway's own loop."""
-
-        async def acting() -> Any:
-            return act()
-
-        return _await(self.loop, acting())
 
 
 @contextmanager
@@ -109,8 +100,7 @@ async def _running(limits: Limits, settings: dict[str, Any]) -> AsyncIterator[In
     )
     async with serve(app, Listen(), limits) as port:
         gateway = _gateway(f"http://127.0.0.1:{port}/delta-sharing")
-        loop = asyncio.get_running_loop()
-        yield InProcess(gateway=gateway, services=services, audit=audit, metrics=metrics, loop=loop)
+        yield InProcess(gateway=gateway, services=services, audit=audit, metrics=metrics)
 
 
 def _world() -> World:

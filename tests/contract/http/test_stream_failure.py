@@ -81,7 +81,7 @@ def test_a_client_that_goes_away_stops_the_services_behind(running: InProcess) -
     assert running.services.presign.cancelled == 1
 
 
-def test_a_client_that_reads_nothing_holds_two_pages_at_most(running: InProcess) -> None:
+def test_a_client_that_reads_nothing_is_waited_for(running: InProcess) -> None:
     running.services.snapshot.world.files_per_page = 250
     tables = running.services.snapshot.world.tables
     large = next(table for table in tables if table.name == running.gateway.large.name)

@@ -20,22 +20,7 @@ def milliseconds(at: datetime) -> int:
     return int(at.timestamp() * 1000)
 
 
-async def test_no_more_than_the_next_page_is_made_while_one_is_being_sent() -> None:
-    async with start_edge(world=world_with(30)) as edge:
-        connection = edge.server.connect()
-        connection.protocol.pause_writing()
-        waiting = asyncio.create_task(connection.request("POST", BASE + LARGE, AUTH))
-        await connection.wait_for_output(b"\r\n\r\n")
-        for _ in range(50):
-            await asyncio.sleep(0)
-        ahead = edge.services.snapshot.pages
-        connection.protocol.resume_writing()
-        reply = await waiting
-    assert ahead <= 10
-    assert len(reply.lines) == 32
-
-
-async def test_pages_wait_for_a_client_that_takes_nothing() -> None:
+async def test_one_page_is_made_ahead_of_a_client_that_takes_nothing_and_no_more() -> None:
     world = world_with(3000)
     world.files_per_page = 300
     async with start_edge(world=world) as edge:
