@@ -17,7 +17,7 @@ from typing import Final
 
 from grpc import aio
 
-from gateway.adapters.audit_log import AuditSettings, audit_log
+from gateway.adapters.audit_log import AuditSettings, LenientAuditLog, audit_log
 from gateway.adapters.catalog_yaml import YamlCatalog, build_index
 from gateway.adapters.keyring import Keyring, open_keyring
 from gateway.adapters.loop_lag import measured_loop
@@ -210,7 +210,7 @@ class _Process:
         if not _AUDITED & set(self._run):
             return _NoAuditLog()
         settings, state = self._config.audit, Path(self._config.state_dir)
-        return await self._stack.enter_async_context(
+        strict = await self._stack.enter_async_context(
             audit_log(
                 AuditSettings(
                     directory=Path(settings.directory) if settings.directory else state / "audit",
@@ -222,6 +222,7 @@ class _Process:
                 _utcnow,
             )
         )
+        return strict if settings.required else LenientAuditLog(strict)
 
 
 class _NoAuditLog:

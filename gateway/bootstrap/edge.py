@@ -103,7 +103,6 @@ def _ports(parts: EdgeParts) -> EdgePorts:
     files = FilesHandler(roots=parts.roots, keys=parts.keyring.keys(Purpose.LOCAL_URL), clock=parts.clock)
     return EdgePorts(
         audit=parts.audit,
-        audit_required=parts.config.audit.required,
         metrics=parts.metrics,
         files=files,
         clock=parts.clock,

@@ -57,7 +57,6 @@ def _catalog(parts: Parts) -> Register:
         signer=GrantSigner(key_id, private_key, parts.clock),
         page_keys=parts.keyring.keys(Purpose.LIST_PAGE),
         audit=parts.audit,
-        audit_required=parts.config.audit.required,
         clock=parts.clock,
     )
     return _adder(catalog_pb2_grpc.add_CatalogServicer_to_server, servicer)

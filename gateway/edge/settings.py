@@ -73,8 +73,6 @@ class Files(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgePorts:
     audit: AuditLog
-    # Whether a grant is refused when its event cannot be written.
-    audit_required: bool = True
     metrics: HttpMetrics
     # None: no local storage, so no file is served.
     files: Files | None = None

@@ -21,7 +21,7 @@ from gateway.edge.ndjson import line
 from gateway.edge.pages import PageStream, PresignGrant, SignedPage, moment, open_pages
 from gateway.edge.parameters import FILE_ID_HASH, file_id_hash_of, table_at
 from gateway.edge.schema import parse_query_body, read_body
-from gateway.errors import DeadlineExceeded, Unavailable
+from gateway.errors import DeadlineExceeded
 from gateway.v1 import catalog_pb2
 from gateway.v1.catalog_pb2 import ResolveResponse, Table
 from gateway.v1.snapshot_pb2 import QueryRequest, TableHead
@@ -107,12 +107,7 @@ async def _audit(exchange: Exchange, resolved: ResolveResponse, begin: _Beginnin
         files=0 if first is None else first.files,
         file_bytes=0 if first is None else first.file_bytes,
     )
-    try:
-        await exchange.edge.ports.audit.append(event)
-    except Unavailable:
-        if exchange.edge.ports.audit_required:
-            raise
-        log.warning("an audit event was lost; the grant is made all the same")
+    await exchange.edge.ports.audit.append(event)
 
 
 async def _send(

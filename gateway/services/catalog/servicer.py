@@ -46,13 +46,12 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServicer):
         page_keys: Keys,
         audit: AuditLog,
         clock: Clock,
-        audit_required: bool = True,
     ) -> None:
         self._store = store
         self._callers = Callers(store, clock)
         self._grants = GrantCache(signer, clock)
         self._pages = Pages(page_keys)
-        self._trail = Trail(audit, clock, required=audit_required)
+        self._trail = Trail(audit, clock)
         self._clock = clock
 
     async def Resolve(self, request: pb.ResolveRequest, context: Context) -> pb.ResolveResponse:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from typing import Final
 from gateway.domain.audit import AuditEvent, AuditKind
 from gateway.domain.grant import Audience
 from gateway.domain.table import AccessMode, Table
-from gateway.errors import GatewayError, NotFound, PermissionDenied, Unauthenticated, Unavailable
+from gateway.errors import GatewayError, NotFound, PermissionDenied, Unauthenticated
 from gateway.ports import AuditLog, Clock
 from gateway.services.catalog.callers import Asker, Visitor
 from gateway.services.catalog.operation import Operation
@@ -23,8 +22,6 @@ OK: Final = "ok"
 _DENIALS: Final = (Unauthenticated, PermissionDenied, NotFound)
 # What a service that is given such a grant can hand out.
 _MODES: Final = {Audience.PRESIGN: AccessMode.URL, Audience.VENDING: AccessMode.DIR}
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,10 +37,8 @@ class Call:
 class Trail:
     """Writes events of calls to the audit log."""
 
-    def __init__(self, audit: AuditLog, clock: Clock, *, required: bool) -> None:
+    def __init__(self, audit: AuditLog, clock: Clock) -> None:
         self._audit = audit
-        # Whether a grant is refused when its event cannot be kept.
-        self._required = required
         self._clock = clock
 
     def note_answer(self, call: Call, asker: Asker) -> None:
@@ -78,12 +73,7 @@ class Trail:
             locations=tuple(location.text for location in (table.location, *table.auxiliary_locations)),
             expires_at=expires_at,
         )
-        try:
-            await self._audit.append(event)
-        except Unavailable:
-            if self._required:
-                raise
-            log.warning("a grant was handed out whose audit event could not be kept")
+        await self._audit.append(event)
 
     def _event(self, call: Call, kind: AuditKind, outcome: str, asker: Asker | None) -> AuditEvent:
         now = self._clock()

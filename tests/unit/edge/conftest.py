@@ -75,7 +75,6 @@ async def start_edge(
     *,
     world: World | None = None,
     limits: Limits | None = None,
-    audit_required: bool = True,
     rate: Rate | None = None,
     **settings: Any,
 ) -> AsyncIterator[Edge]:
@@ -89,7 +88,7 @@ async def start_edge(
     app = build(
         EdgeSettings(rate_of=lambda _: rate, **settings),
         services.stubs,
-        EdgePorts(audit=audit, audit_required=audit_required, metrics=metrics, clock=lambda: clock[0]),
+        EdgePorts(audit=audit, metrics=metrics, clock=lambda: clock[0]),
     )
     async with memory_server(app, limits) as server:
         yield Edge(services=services, server=server, audit=audit, metrics=metrics, clock=clock)

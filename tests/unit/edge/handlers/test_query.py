@@ -232,12 +232,6 @@ async def test_a_broken_audit_log_refuses_grants(edge: Edge) -> None:
     assert b"files.test" not in reply.body
 
 
-async def test_a_broken_audit_log_may_be_put_up_with() -> None:
-    async with start_edge(audit_required=False) as edge:
-        edge.audit.broken = True
-        assert (await edge.post(ORDERS)).status == 200
-
-
 async def test_a_client_that_goes_away_stops_the_services(edge: Edge) -> None:
     edge.services.snapshot.gate = asyncio.Semaphore(2)
     connection = edge.server.connect()

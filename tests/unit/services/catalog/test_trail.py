@@ -55,7 +55,7 @@ def audit() -> FakeAuditLog:
 
 @pytest.fixture
 def trail(audit) -> Trail:
-    return Trail(audit, FakeClock(), required=True)
+    return Trail(audit, FakeClock())
 
 
 async def test_a_grant_is_kept_with_all_that_is_known_of_it(trail, audit):
@@ -102,13 +102,6 @@ async def test_a_grant_whose_event_cannot_be_kept_is_refused(trail, audit):
     audit.broken = True
     with pytest.raises(Unavailable):
         await trail.keep_grant(CALL, BY_ACTOR, TABLE, [Audience.PRESIGN], EXPIRY)
-
-
-async def test_where_events_are_not_required_it_is_logged_instead(audit, caplog):
-    audit.broken = True
-    trail = Trail(audit, FakeClock(), required=False)
-    await trail.keep_grant(CALL, BY_ACTOR, TABLE, [Audience.PRESIGN], EXPIRY)
-    assert "could not be kept" in caplog.text
 
 
 async def test_an_edge_keeps_its_own_log(trail, audit):
