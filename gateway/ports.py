@@ -15,6 +15,7 @@ from gateway.domain.key import Keys
 from gateway.domain.location import Location
 from gateway.domain.name import TableName
 from gateway.domain.principal import Principal
+from gateway.domain.rate import Rate
 from gateway.domain.table import Schema, Share, Table
 from gateway.domain.window import Window
 
@@ -167,3 +168,10 @@ class HttpMetrics(Protocol):
 
     def count_files(self, files: int, size: int) -> None:
         """Count files whose URLs were handed out, and their bytes."""
+
+
+class RateBuckets(Protocol):
+    """A bucket of tokens for each recipient."""
+
+    def take(self, principal: str, rate: Rate) -> timedelta | None:
+        """Take one token; return the time until there is one when there is none."""

@@ -5,8 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.components import ComponentReport
+
+# A busy machine is slow, which says nothing about an example.
+settings.register_profile("sluice", deadline=None)
+settings.load_profile("sluice")
 
 _TESTS = Path(__file__).parent
 _SLOW = frozenset({"integration", "e2e", "slow", "system"})

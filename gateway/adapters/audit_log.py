@@ -239,8 +239,12 @@ def audit_log(settings: AuditSettings, metrics: AuditMetrics, clock: Clock) -> S
 def to_line(event: AuditEvent, replica: str) -> bytes:
     """Return an event as a line of ASCII; every field is there, whether it has a value or not."""
     record: dict[str, object] = {"schema_version": SCHEMA_VERSION, "id": event.id, "replica": replica}
-    record |= {name: _plain(getattr(event, name)) for name in _FIELDS}
-    return json.dumps(record, separators=(",", ":")).encode("ascii") + b"\n"
+    for name in _FIELDS:
+        record[name] = getattr(event, name)
+    text = _ENCODER.encode(record)
+    if _SURROGATE in text:
+        text = _ENCODER.encode({name: _mended(value) for name, value in record.items()})
+    return f"{text}\n".encode("ascii")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,15 +285,24 @@ def _joined(notes: Sequence[_Line], appends: Sequence[_Line]) -> bytes:
     return b"".join(line.text for line in (*notes, *appends))
 
 
-def _plain(value: object) -> object:
+def _plain(value: object) -> str:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    if isinstance(value, str) and not value.isascii():
-        # A header's stray bytes arrive as lone surrogates, which readers of JSON choke on.
-        return value.encode("utf-8", "replace").decode()
+    raise TypeError(f"an audit event cannot hold a {type(value).__name__}")
+
+
+def _mended(value: object) -> object:
+    """Return text without lone surrogates, as which a header's stray bytes arrive: readers choke on them."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\ufffd", "?")
     if isinstance(value, tuple):
-        return [_plain(part) for part in value]
+        return [_mended(part) for part in value]
     return value
+
+
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), default=_plain)
+# How the encoder begins the half of a pair, or a half that is alone.
+_SURROGATE: Final = "\\ud"
 
 
 def _refusal() -> Unavailable:

@@ -17,10 +17,11 @@ from gateway.adapters.metrics import PrometheusMetrics
 from gateway.adapters.storage_plan import LocalRoots
 from gateway.config.schema import Config, RateConfig, ServiceName
 from gateway.domain.key import Purpose
+from gateway.domain.rate import Rate
 from gateway.edge.app import build
 from gateway.edge.handlers.files import FilesHandler
 from gateway.edge.server import Limits, Listen, serve
-from gateway.edge.settings import EdgePorts, EdgeSettings, Rate, Services
+from gateway.edge.settings import EdgePorts, EdgeSettings, Services
 from gateway.ports import AuditLog, Clock
 from gateway.v1.catalog_pb2_grpc import CatalogStub
 from gateway.v1.presign_pb2_grpc import PresignStub

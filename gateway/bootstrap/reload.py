@@ -64,19 +64,25 @@ class Reloader:
         """Read the file and apply it; tell whether that succeeded."""
         try:
             loaded = await asyncio.to_thread(self._source)
-            generation = await self._apply(loaded.config)
-        except (ConfigError, GatewayError, OSError) as exc:
-            log.error("the changed configuration is refused, the old one stays in force: %s", exc)  # noqa: TRY400 -- the faults are the message, the stack is ours
-            self._metrics.count_refused_reload()
+            config = _live_part(self._config, loaded.config)
+            generation = await self._apply(config)
+        except Exception as exc:  # noqa: BLE001 -- whatever fails here, the next change must still be seen
+            self._refuse(exc)
             return False
         for warning in loaded.warnings:
             log.warning("configuration: %s", warning)
-        if fixed := _fixed_changes(self._config, loaded.config):
+        if fixed := _fixed_changes(config, loaded.config):
             log.warning("configuration: a change of %s needs a restart", ", ".join(fixed))
-        self._config = loaded.config
+        self._config = config
         self._metrics.count_reload(generation, datetime.now(UTC))
         log.info("configuration reloaded")
         return True
+
+    def _refuse(self, exc: Exception) -> None:
+        # Of faults in the file, the message is all; of our own, the stack is.
+        ours = None if isinstance(exc, ConfigError | GatewayError | OSError) else exc
+        log.error("the changed configuration is refused, the old one stays in force: %s", exc, exc_info=ours)
+        self._metrics.count_refused_reload()
 
 
 def _signature(file: Path) -> tuple[int, int, int] | None:
@@ -88,7 +94,16 @@ def _signature(file: Path) -> tuple[int, int, int] | None:
     return status.st_ino, status.st_mtime_ns, status.st_size
 
 
-def _fixed_changes(old: Config, new: Config) -> list[str]:
+def _live_part(running: Config, new: Config) -> Config:
+    """Return what runs, with what of the new configuration can be taken up as it does."""
+    live = {name: getattr(new, name) for name in _LIVE}
+    # Checked against listeners that are yet to come, so it is withdrawn at once and given by a restart only.
+    return running.model_copy(
+        update=live | {"allow_anonymous": running.allow_anonymous and new.allow_anonymous}
+    )
+
+
+def _fixed_changes(taken: Config, new: Config) -> list[str]:
     fields = Config.model_fields
-    changed = [name for name in fields if name not in _LIVE and getattr(old, name) != getattr(new, name)]
+    changed = [name for name in fields if name not in _LIVE and getattr(taken, name) != getattr(new, name)]
     return [fields[name].alias or name for name in changed]

@@ -71,8 +71,21 @@ def _without_empty(
     section: type[Section], data: dict[str, Any], report: Report, path: Path
 ) -> dict[str, Any]:
     for key, value in data.items():
-        entry = outline(section)[key]
-        # Left out, such a list means something else than empty; a key without a value could mean either.
-        if value is None and entry.is_list and entry.is_nullable:
-            report.fault((*path, key), "must be a list; write [] for none, or remove the key", value)
+        if value is None:
+            _judge_empty(section, outline(section)[key], (*path, key), report)
     return {key: value for key, value in data.items() if value is not None}
+
+
+def _judge_empty(section: type[Section], entry: Entry, path: Path, report: Report) -> None:
+    if entry.is_list:
+        # Left out, such a list means something else than empty; a key without a value could mean either.
+        if entry.is_nullable:
+            report.fault(path, "must be a list; write [] for none, or remove the key", None)
+    elif entry.section or entry.members:
+        # A section whose keys are all commented out.
+        return
+    elif issubclass(section, ReferenceSection):
+        report.warn(path, "has no value, so it is as if the key were not there")
+    else:
+        # A token whose end was lost on the way must not live for ever.
+        report.fault(path, "has no value; give one, or remove the key")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from aiohttp import hdrs, web
 
 from gateway.edge import capabilities
 from gateway.edge.access_mode import NAMES
-from gateway.edge.json import encode_json
 from gateway.v1.catalog_pb2 import Schema, Share, Table
 from gateway.v1.snapshot_pb2 import TableHead
 
@@ -21,17 +19,9 @@ _JSON: Final = "application/json; charset=utf-8"
 _PRIVATE: Final[dict[str, str]] = {hdrs.CACHE_CONTROL: "no-store"}
 
 
-def json_answer(value: Mapping[str, Any]) -> web.Response:
+def json_answer(line: bytes) -> web.Response:
     """Return an answer of one line: some clients read no further."""
-    return web.Response(body=encode_json(value), headers={hdrs.CONTENT_TYPE: _JSON, **_PRIVATE})
-
-
-def list_answer(items: Iterable[Mapping[str, Any]], next_page_token: str) -> web.Response:
-    """Return a page of a list. At the end there is no token: an empty one makes a client ask forever."""
-    value: dict[str, Any] = {"items": list(items)}
-    if next_page_token:
-        value["nextPageToken"] = next_page_token
-    return json_answer(value)
+    return web.Response(body=line, headers={hdrs.CONTENT_TYPE: _JSON, **_PRIVATE})
 
 
 def version_answer(version: int) -> web.Response:

@@ -10,13 +10,15 @@ from typing import Final
 from aiohttp import hdrs, web
 
 from gateway.domain.local_url import PATH_PREFIX
+from gateway.domain.rate import Rate
 from gateway.edge.documentation import Documentation
 from gateway.edge.errors import Fault, StreamAborted, answer, fault_of
 from gateway.edge.exchange import OK, Edge, Exchange
-from gateway.edge.rate import RateLimiter
+from gateway.edge.lists import ListRenderer
+from gateway.edge.rate import LocalBuckets, RateLimiter
 from gateway.edge.request_id import request_id_from
 from gateway.edge.routes import ROUTES, Route
-from gateway.edge.settings import EdgePorts, EdgeSettings, Files, Rate, Services
+from gateway.edge.settings import EdgePorts, EdgeSettings, Files, Services
 from gateway.ports import HttpMetrics
 from gateway.rpc.metadata import REQUEST_ID, current_request_id
 
@@ -40,7 +42,8 @@ def build(settings: EdgeSettings, services: Services, ports: EdgePorts) -> web.A
         settings=settings,
         services=services,
         ports=ports,
-        limiter=RateLimiter(settings.rate_of, ports.clock),
+        limiter=RateLimiter(settings.rate_of, ports.buckets or LocalBuckets(ports.clock)),
+        lists=ListRenderer(),
     )
     app = web.Application(client_max_size=settings.body_limit, middlewares=[_observing(ports.metrics)])
     app.on_response_prepare.append(_finish_headers)

@@ -15,6 +15,7 @@ from grpc.aio import AioRpcError
 from gateway.domain.audit import AuditEvent, AuditKind
 from gateway.edge.auth import ANONYMOUS, token_sha256
 from gateway.edge.errors import Fault
+from gateway.edge.lists import ListRenderer
 from gateway.edge.parameters import name_of
 from gateway.edge.rate import RateLimiter
 from gateway.edge.remote import client_address
@@ -50,6 +51,7 @@ class Edge:
     services: Services
     ports: EdgePorts
     limiter: RateLimiter
+    lists: ListRenderer
 
 
 class Exchange:

@@ -1,24 +1,17 @@
-"""A token bucket for each recipient."""
+"""Holds each recipient to its rate."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from gateway.edge.settings import Rate
+from gateway.domain.rate import Bucket, Rate, take
 from gateway.errors import Throttled
-from gateway.ports import Clock
+from gateway.ports import Clock, RateBuckets
 
 _CAPACITY: Final = 10_000
-
-
-@dataclass(slots=True)
-class _Bucket:
-    tokens: float
-    filled_at: float
 
 
 class RateLimiter:
@@ -28,12 +21,12 @@ class RateLimiter:
     remembered from there, so that later requests over the rate cost the services nothing.
     """
 
-    def __init__(self, rate_of: Callable[[str], Rate], clock: Clock, *, capacity: int = _CAPACITY) -> None:
+    def __init__(
+        self, rate_of: Callable[[str], Rate], buckets: RateBuckets, *, capacity: int = _CAPACITY
+    ) -> None:
         self._rate_of = rate_of
-        self._clock = clock
+        self._buckets = buckets
         self._capacity = capacity
-        # Both are bounded, the least recently used first out: a forgotten bucket is a full one.
-        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
         self._principals: OrderedDict[bytes, str] = OrderedDict()
 
     def admit(self, presented: bytes) -> str | None:
@@ -50,30 +43,32 @@ class RateLimiter:
             return
         self._principals[presented] = principal
         self._principals.move_to_end(presented)
-        _trim(self._principals, self._capacity)
+        if len(self._principals) > self._capacity:
+            self._principals.popitem(last=False)
         self.take(principal)
 
     def take(self, principal: str) -> None:
         """Take one token, or raise ``Throttled`` with the time until there is one."""
-        rate, now = self._rate_of(principal), self._clock().timestamp()
-        bucket = self._buckets.get(principal)
-        if bucket is None:
-            bucket = self._buckets[principal] = _Bucket(rate.burst, now)
-            _trim(self._buckets, self._capacity)
-        self._buckets.move_to_end(principal)
-        # A clock that was set back must not empty the bucket.
-        elapsed = max(now - bucket.filled_at, 0.0)
-        bucket.tokens = min(bucket.tokens + elapsed * rate.requests_per_second, rate.burst)
-        bucket.filled_at = now
-        if bucket.tokens < 1:
-            wait = timedelta(seconds=(1 - bucket.tokens) / rate.requests_per_second)
+        wait = self._buckets.take(principal, self._rate_of(principal))
+        if wait is not None:
             raise Throttled("too many requests; wait as long as Retry-After says", retry_after=wait)
-        bucket.tokens -= 1
 
     def __len__(self) -> int:
-        return max(len(self._buckets), len(self._principals))
+        return len(self._principals)
 
 
-def _trim(entries: OrderedDict[str, _Bucket] | OrderedDict[bytes, str], capacity: int) -> None:
-    while len(entries) > capacity:
-        entries.popitem(last=False)
+class LocalBuckets:
+    """Buckets of one process. The least recently used is forgotten first: a forgotten bucket is a full one."""
+
+    def __init__(self, clock: Clock, *, capacity: int = _CAPACITY) -> None:
+        self._clock = clock
+        self._capacity = capacity
+        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+
+    def take(self, principal: str, rate: Rate) -> timedelta | None:
+        bucket, wait = take(self._buckets.get(principal), rate, self._clock().timestamp())
+        self._buckets[principal] = bucket
+        self._buckets.move_to_end(principal)
+        if len(self._buckets) > self._capacity:
+            self._buckets.popitem(last=False)
+        return wait

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from aiohttp import web
 
-from gateway.ports import AuditLog, Clock, HttpMetrics
+from gateway.domain.rate import Rate
+from gateway.ports import AuditLog, Clock, HttpMetrics, RateBuckets
 
 if TYPE_CHECKING:
     from gateway.v1.catalog_pb2_grpc import CatalogAsyncStub
@@ -19,14 +20,6 @@ if TYPE_CHECKING:
     from gateway.v1.vending_pb2_grpc import VendingAsyncStub
 
 Network = IPv4Network | IPv6Network
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rate:
-    """How many requests a second a recipient may make for long, and at once."""
-
-    requests_per_second: float
-    burst: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,4 +69,6 @@ class EdgePorts:
     metrics: HttpMetrics
     # None: no local storage, so no file is served.
     files: Files | None = None
+    # None: buckets of this process alone.
+    buckets: RateBuckets | None = None
     clock: Clock

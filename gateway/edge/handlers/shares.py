@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from gateway.edge.answer import json_answer, list_answer, schema_json, share_json, table_json
+from gateway.edge.answer import json_answer, share_json
 from gateway.edge.exchange import Exchange
+from gateway.edge.json import encode_json
 from gateway.edge.parameters import page_of
 from gateway.v1 import catalog_pb2
 
@@ -16,13 +17,13 @@ async def list_shares(exchange: Exchange) -> web.StreamResponse:
         caller=exchange.caller, max_results=page.max_results, page_token=page.page_token
     )
     found = await exchange.ask_catalog(exchange.edge.services.catalog.ListShares, message)
-    return list_answer(map(share_json, found.items), found.next_page_token)
+    return json_answer(exchange.edge.lists.render(found))
 
 
 async def get_share(exchange: Exchange) -> web.StreamResponse:
     message = catalog_pb2.GetShareRequest(caller=exchange.caller, share=exchange.name("share"))
     found = await exchange.ask_catalog(exchange.edge.services.catalog.GetShare, message)
-    return json_answer({"share": share_json(found.share)})
+    return json_answer(encode_json({"share": share_json(found.share)}))
 
 
 async def list_schemas(exchange: Exchange) -> web.StreamResponse:
@@ -34,7 +35,7 @@ async def list_schemas(exchange: Exchange) -> web.StreamResponse:
         page_token=page.page_token,
     )
     found = await exchange.ask_catalog(exchange.edge.services.catalog.ListSchemas, message)
-    return list_answer(map(schema_json, found.items), found.next_page_token)
+    return json_answer(exchange.edge.lists.render(found))
 
 
 async def list_tables(exchange: Exchange) -> web.StreamResponse:
@@ -47,7 +48,7 @@ async def list_tables(exchange: Exchange) -> web.StreamResponse:
         page_token=page.page_token,
     )
     found = await exchange.ask_catalog(exchange.edge.services.catalog.ListTables, message)
-    return list_answer(map(table_json, found.items), found.next_page_token)
+    return json_answer(exchange.edge.lists.render(found))
 
 
 async def list_all_tables(exchange: Exchange) -> web.StreamResponse:
@@ -59,4 +60,4 @@ async def list_all_tables(exchange: Exchange) -> web.StreamResponse:
         page_token=page.page_token,
     )
     found = await exchange.ask_catalog(exchange.edge.services.catalog.ListAllTables, message)
-    return list_answer(map(table_json, found.items), found.next_page_token)
+    return json_answer(exchange.edge.lists.render(found))

@@ -49,10 +49,13 @@ def table_to_proto(table: Table) -> pb.Table:
 
 
 def audiences_from_proto(audiences: Iterable[pb.Audience.ValueType]) -> tuple[Audience, ...]:
-    """Return the services that grants are wanted for; at least one, each of them known."""
+    """Return the services that grants are wanted for; at least one, each of them known and named once."""
     wanted = tuple(audiences)
     if not wanted:
         raise InvalidArgument("name at least one service that the grant is for")
+    # One request could otherwise ask for millions of grants.
+    if len(set(wanted)) < len(wanted):
+        raise InvalidArgument("name each service that the grant is for once")
     if unknown := [number for number in wanted if number not in _AUDIENCES]:
         raise InvalidArgument(f"a grant cannot be made for the audience {unknown[0]}")
     return tuple(_AUDIENCES[number] for number in wanted)

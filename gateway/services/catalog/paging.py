@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -13,8 +13,11 @@ from gateway.v1 import catalog_pb2 as pb
 
 DEFAULT_SIZE: Final = 500
 MAX_SIZE: Final = 1000
+# Half of what a gRPC message may hold; shares carry long comments.
+MAX_BYTES: Final = 2 * 1024 * 1024
 
 Item = TypeVar("Item")
+Message = TypeVar("Message", pb.Share, pb.Schema, pb.Table)
 ListRequest = pb.ListSharesRequest | pb.ListSchemasRequest | pb.ListTablesRequest | pb.ListAllTablesRequest
 
 
@@ -45,10 +48,25 @@ class Pages:
         return Page(operation, after, min(wanted, MAX_SIZE))
 
     def close(
-        self, page: Page, found: Sequence[Item], key: Callable[[Item], tuple[str, ...]]
-    ) -> tuple[Sequence[Item], str]:
+        self,
+        page: Page,
+        found: Sequence[Item],
+        key: Callable[[Item], tuple[str, ...]],
+        to_proto: Callable[[Item], Message],
+    ) -> tuple[list[Message], str]:
         """Return the items to show, and the token of the next page or an empty string."""
-        items = found[: page.size]
-        if len(found) <= page.size:
+        items = list(_fitting(map(to_proto, found[: page.size])))
+        if len(found) <= len(items):
             return items, ""
-        return items, self._tokens.encode(page.operation, key(items[-1]) if items else page.after)
+        after = key(found[len(items) - 1]) if items else page.after
+        return items, self._tokens.encode(page.operation, after)
+
+
+def _fitting(items: Iterable[Message]) -> Iterator[Message]:
+    """Return the items up to the largest size of a page, but at least one."""
+    size = 0
+    for item in items:
+        size += item.ByteSize()
+        if size > MAX_BYTES and size > item.ByteSize():
+            return
+        yield item

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from gateway.domain.key import Keys
 from gateway.domain.name import TableName, fold
+from gateway.domain.principal import Principal
 from gateway.domain.table import Schema, Share, Table
 from gateway.domain.window import EPOCH
 from gateway.errors import GatewayError, NotFound
@@ -25,14 +26,16 @@ from gateway.services.catalog.codec import (
 )
 from gateway.services.catalog.grant_cache import GrantCache
 from gateway.services.catalog.grant_signer import GrantSigner
+from gateway.services.catalog.list_cache import ListCache, ListKey, ListResponse
 from gateway.services.catalog.operation import Operation
-from gateway.services.catalog.paging import Pages
+from gateway.services.catalog.paging import Page, Pages
 from gateway.services.catalog.quoting import quoted
 from gateway.services.catalog.trail import Call, Trail
 from gateway.v1 import catalog_pb2 as pb
 from gateway.v1 import catalog_pb2_grpc
 
 Found = TypeVar("Found")
+Answer = TypeVar("Answer", bound=ListResponse)
 
 
 class CatalogServicer(catalog_pb2_grpc.CatalogServicer):
@@ -51,6 +54,7 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServicer):
         self._callers = Callers(store, clock)
         self._grants = GrantCache(signer, clock)
         self._pages = Pages(page_keys)
+        self._lists = ListCache()
         self._trail = Trail(audit, clock)
         self._clock = clock
 
@@ -75,13 +79,9 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServicer):
         operation = Operation("ListShares")
         async with self._asking(operation, request.caller, context) as (asker, call):
             page = self._pages.open(operation, request)
-            (after,) = page.after
-            found = await self._store.list_shares(asker.principal, after=after, limit=page.limit)
-            shares, token = self._pages.close(page, found, _share_key)
+            answer = await self._listed(asker, page, self._list_shares)
             self._trail.note_answer(call, asker)
-        return pb.ListSharesResponse(
-            items=map(share_to_proto, shares), next_page_token=token, principal=asker.principal.name
-        )
+        return answer
 
     async def GetShare(self, request: pb.GetShareRequest, context: Context) -> pb.GetShareResponse:
         operation = Operation("GetShare", request.share)
@@ -95,30 +95,17 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServicer):
         operation = Operation("ListSchemas", request.share)
         async with self._asking(operation, request.caller, context) as (asker, call):
             page = self._pages.open(operation, request)
-            (after,) = page.after
-            found = await self._store.list_schemas(
-                asker.principal, request.share, after=after, limit=page.limit
-            )
-            schemas, token = self._pages.close(page, _existing(found, "share", request.share), _schema_key)
+            answer = await self._listed(asker, page, self._list_schemas)
             self._trail.note_answer(call, asker)
-        return pb.ListSchemasResponse(
-            items=map(schema_to_proto, schemas), next_page_token=token, principal=asker.principal.name
-        )
+        return answer
 
     async def ListTables(self, request: pb.ListTablesRequest, context: Context) -> pb.ListTablesResponse:
         operation = Operation("ListTables", request.share, request.schema)
         async with self._asking(operation, request.caller, context) as (asker, call):
             page = self._pages.open(operation, request)
-            (after,) = page.after
-            found = await self._store.list_tables(
-                asker.principal, request.share, request.schema, after=after, limit=page.limit
-            )
-            existing = _existing(found, "schema", f"{request.share}.{request.schema}")
-            tables, token = self._pages.close(page, existing, _table_key)
+            answer = await self._listed(asker, page, self._list_tables)
             self._trail.note_answer(call, asker)
-        return pb.ListTablesResponse(
-            items=map(table_to_proto, tables), next_page_token=token, principal=asker.principal.name
-        )
+        return answer
 
     async def ListAllTables(
         self, request: pb.ListAllTablesRequest, context: Context
@@ -126,16 +113,49 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServicer):
         operation = Operation("ListAllTables", request.share)
         async with self._asking(operation, request.caller, context) as (asker, call):
             page = self._pages.open(operation, request, first=("", ""))
-            schema, table = page.after
-            found = await self._store.list_all_tables(
-                asker.principal, request.share, after=(schema, table), limit=page.limit
-            )
-            existing = _existing(found, "share", request.share)
-            tables, token = self._pages.close(page, existing, _schema_and_table_key)
+            answer = await self._listed(asker, page, self._list_all_tables)
             self._trail.note_answer(call, asker)
-        return pb.ListAllTablesResponse(
-            items=map(table_to_proto, tables), next_page_token=token, principal=asker.principal.name
-        )
+        return answer
+
+    async def _listed(
+        self, asker: Asker, page: Page, list_page: Callable[[Principal, Page], Awaitable[Answer]]
+    ) -> Answer:
+        """Return the page as it was answered before, while the content is the same."""
+        key = ListKey(self._store.generation, asker.principal.name, page)
+        if (known := self._lists.find(key)) is not None:
+            return cast("Answer", known)
+        answer = await list_page(asker.principal, page)
+        # Content that came in between belongs to another key.
+        if self._store.generation == key.generation:
+            self._lists.keep(key, answer)
+        return answer
+
+    async def _list_shares(self, principal: Principal, page: Page) -> pb.ListSharesResponse:
+        (after,) = page.after
+        found = await self._store.list_shares(principal, after=after, limit=page.limit)
+        shares, token = self._pages.close(page, found, _share_key, share_to_proto)
+        return pb.ListSharesResponse(items=shares, next_page_token=token, principal=principal.name)
+
+    async def _list_schemas(self, principal: Principal, page: Page) -> pb.ListSchemasResponse:
+        share, (after,) = page.operation.share, page.after
+        found = await self._store.list_schemas(principal, share, after=after, limit=page.limit)
+        existing = _existing(found, "share", share)
+        schemas, token = self._pages.close(page, existing, _schema_key, schema_to_proto)
+        return pb.ListSchemasResponse(items=schemas, next_page_token=token, principal=principal.name)
+
+    async def _list_tables(self, principal: Principal, page: Page) -> pb.ListTablesResponse:
+        share, schema, (after,) = page.operation.share, page.operation.schema, page.after
+        found = await self._store.list_tables(principal, share, schema, after=after, limit=page.limit)
+        existing = _existing(found, "schema", f"{share}.{schema}")
+        tables, token = self._pages.close(page, existing, _table_key, table_to_proto)
+        return pb.ListTablesResponse(items=tables, next_page_token=token, principal=principal.name)
+
+    async def _list_all_tables(self, principal: Principal, page: Page) -> pb.ListAllTablesResponse:
+        share, (schema, table) = page.operation.share, page.after
+        found = await self._store.list_all_tables(principal, share, after=(schema, table), limit=page.limit)
+        existing = _existing(found, "share", share)
+        tables, token = self._pages.close(page, existing, _schema_and_table_key, table_to_proto)
+        return pb.ListAllTablesResponse(items=tables, next_page_token=token, principal=principal.name)
 
     @asynccontextmanager
     async def _asking(

@@ -125,6 +125,48 @@ async def test_what_is_taken_up_needs_no_restart(world, reloader, caplog, change
     assert "restart" not in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "taken"),
+    [(False, True, False), (True, False, False), (True, True, True)],
+    ids=["given by a restart only", "withdrawn at once", "kept"],
+)
+async def test_access_for_everybody_is_never_given_by_a_reload(world, metrics, file, before, after, taken):
+    # The listener that runs may be open to the world, though the new file says loopback.
+    running = Config.model_validate({"host": "0.0.0.0", "allowAnonymous": before})
+    world.next = Config.model_validate({"host": "127.0.0.1", "allowAnonymous": after})
+    reloader = Reloader(config=running, source=world.source, file=file, apply=world.apply, metrics=metrics)
+
+    await reloader.reload()
+
+    assert [config.allow_anonymous for config in world.applied] == [taken]
+
+
+async def test_what_needs_a_restart_is_not_applied_and_named_until_then(world, reloader, caplog):
+    world.next = Config.model_validate({"port": 1, "shares": [{"name": "a"}]})
+
+    await reloader.reload()
+    await reloader.reload()
+
+    assert [(config.port, len(config.shares)) for config in world.applied] == [(8080, 1)] * 2
+    assert caplog.text.count("a change of port needs a restart") == 2
+
+
+async def test_the_file_is_still_watched_after_an_error_that_nobody_foresaw(world, metrics, reloader, caplog):
+    world.next = RuntimeError("unforeseen")
+    watching = asyncio.create_task(reloader.watch())
+    reloader.ask()
+    async with asyncio.timeout(1.5):
+        while not count(metrics, "failure"):
+            await asyncio.sleep(0.01)
+        world.next = Config()
+        reloader.ask()
+        while not world.applied:
+            await asyncio.sleep(0.01)
+    watching.cancel()
+
+    assert "Traceback" in caplog.text
+
+
 async def test_warnings_of_the_new_file_are_logged(world, reloader, caplog):
     caplog.set_level(logging.WARNING)
     world.warnings = ("an odd key",)

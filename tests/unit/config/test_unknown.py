@@ -102,3 +102,34 @@ def test_what_is_no_section_is_left_to_the_schema(data):
     result, report = pruned(data)
     assert result == data
     assert not report.has_faults
+
+
+@pytest.mark.parametrize(
+    ("data", "path"),
+    [
+        ({"recipients": [{"tokens": [{"hash": "x", "expires": None}]}]}, "recipients[0].tokens[0].expires"),
+        ({"recipients": [{"disabled": None}]}, "recipients[0].disabled"),
+        ({"audit": {"required": None}}, "audit.required"),
+    ],
+)
+def test_a_key_of_our_own_section_without_a_value_is_a_fault(data, path):
+    _, report = pruned(data)
+    (fault,) = report.faults({})
+    assert (fault.path, fault.message) == (path, "has no value; give one, or remove the key")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [{"keys": {"current": None}}, {"services": {"addresses": None}}, {"recipients": [{"tokens": None}]}],
+)
+def test_a_section_or_list_with_nothing_in_it_is_fine(data):
+    _, report = pruned(data)
+    assert not report.has_faults
+    assert report.warnings() == ()
+
+
+def test_a_key_of_the_reference_server_without_a_value_is_warned_of_and_left_out():
+    data, report = pruned({"shares": [{"schemas": [{"tables": [{"startVersion": None}]}]}]})
+    assert data == {"shares": [{"schemas": [{"tables": [{}]}]}]}
+    (warning,) = report.warnings()
+    assert "startVersion: has no value" in warning

@@ -10,6 +10,7 @@ from grpc import aio
 from gateway.domain.audit import AuditKind
 from gateway.edge.auth import ANONYMOUS
 from gateway.edge.exchange import Edge, Exchange, grant_error
+from gateway.edge.lists import ListRenderer
 from gateway.edge.rate import RateLimiter
 from gateway.edge.settings import EdgePorts, EdgeSettings, Rate
 from gateway.errors import NotFound, Unauthenticated, Unavailable
@@ -32,7 +33,13 @@ def exchange(
     settings = EdgeSettings(rate_of=lambda _: rate, anonymous=anonymous, request_timeout=timedelta(seconds=7))
     ports = EdgePorts(audit=FakeAuditLog(), metrics=FakeHttpMetrics(), clock=lambda: NOON)
     limiter = RateLimiter(settings.rate_of, ports.clock)
-    edge = Edge(settings=settings, services=services.stubs, ports=ports, limiter=limiter)
+    edge = Edge(
+        settings=settings,
+        services=services.stubs,
+        ports=ports,
+        limiter=limiter,
+        lists=ListRenderer(),
+    )
     request = make_mocked_request("GET", "/", headers or AUTH, match_info={"share": "Sales"})
     return Exchange(edge, request, "listShares", "req-1")
 

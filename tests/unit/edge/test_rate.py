@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.edge.rate import RateLimiter
-from gateway.edge.settings import Rate
+from gateway.domain.rate import Rate
+from gateway.edge.rate import LocalBuckets, RateLimiter
 from gateway.errors import Throttled
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -25,7 +25,8 @@ class Clock:
 
 
 def limiter(clock: Clock, rate: float = 2, burst: int = 3, capacity: int = 100) -> RateLimiter:
-    return RateLimiter(lambda _: Rate(requests_per_second=rate, burst=burst), clock, capacity=capacity)
+    own = Rate(requests_per_second=rate, burst=burst)
+    return RateLimiter(lambda _: own, LocalBuckets(clock, capacity=capacity), capacity=capacity)
 
 
 def taken(limits: RateLimiter, principal: str = "ann") -> bool:
@@ -59,7 +60,7 @@ def test_recipients_do_not_share_a_bucket() -> None:
 
 def test_a_changed_rate_holds_from_the_next_request() -> None:
     clock, rate = Clock(), [Rate(requests_per_second=1, burst=1)]
-    limits = RateLimiter(lambda _: rate[0], clock)
+    limits = RateLimiter(lambda _: rate[0], LocalBuckets(clock))
     assert [taken(limits) for _ in range(2)] == [True, False]
     rate[0] = Rate(requests_per_second=100, burst=5)
     clock.advance(1)

@@ -76,6 +76,11 @@ def test_no_audience_is_refused():
         audiences_from_proto([])
 
 
+def test_a_repeated_audience_is_refused():
+    with pytest.raises(InvalidArgument, match="once"):
+        audiences_from_proto([pb.AUDIENCE_SNAPSHOT, pb.AUDIENCE_PRESIGN, pb.AUDIENCE_SNAPSHOT])
+
+
 @pytest.mark.parametrize("number", [0, 99, -1])
 def test_an_unknown_audience_among_known_ones_is_refused(number):
     with pytest.raises(InvalidArgument, match=f"audience {number}"):

@@ -392,6 +392,10 @@ def fake_bench() -> Bench:
     return replace(bench, servicer=servicer, store=store)
 
 
+# Who is asking, for lists of which content, and what is there.
+NUMBER_OF_CALLS = {"Resolve": 2, "GetShare": 2, "ListSchemas": 3, "ListTables": 3, "ListAllTables": 3}
+
+
 @pytest.mark.parametrize("make", [lambda: make_bench(CONTENT), fake_bench], ids=["yaml", "fake"])
 @pytest.mark.parametrize("method", MISSING)
 async def test_what_is_not_granted_has_the_answer_and_takes_the_calls_of_what_is_not_there(make, method):
@@ -401,7 +405,7 @@ async def test_what_is_not_granted_has_the_answer_and_takes_the_calls_of_what_is
     assert (message.replace("secret", "absent"), code, calls) == missing
     assert "does not exist, please contact your share provider" in message
     assert code == "RESOURCE_DOES_NOT_EXIST"
-    assert len(calls) == 2
+    assert len(calls) == NUMBER_OF_CALLS[method]
 
 
 @pytest.mark.parametrize("share", ILLEGAL)
@@ -409,7 +413,7 @@ async def test_what_is_not_granted_has_the_answer_and_takes_the_calls_of_what_is
 async def test_a_name_that_cannot_exist_is_answered_like_one_that_does_not(bench, method, share):
     message, code, calls = await answer_of(bench, method, MISSING[method](share))
     assert "does not exist, please contact your share provider" in message
-    assert (code, len(calls)) == ("RESOURCE_DOES_NOT_EXIST", 2)
+    assert (code, len(calls)) == ("RESOURCE_DOES_NOT_EXIST", NUMBER_OF_CALLS[method])
 
 
 @pytest.mark.parametrize(
@@ -537,3 +541,14 @@ async def test_a_grant_whose_event_cannot_be_kept_is_not_handed_out(bench):
     with pytest.raises(Unavailable):
         await bench.servicer.Resolve(request_of("Resolve", pb.Caller()), BY_LINEAGE)
     await bench.servicer.Resolve(resolve(), LOCAL)
+
+
+async def test_a_list_is_answered_again_from_memory_until_the_content_changes(bench):
+    request = pb.ListSharesRequest(caller=ACME)
+    first = await bench.servicer.ListShares(request, LOCAL)
+    again = await bench.servicer.ListShares(request, LOCAL)
+    assert again is first
+
+    bench.catalog.replace(build_index(Config.model_validate(CONTENT | {"shares": [], "recipients": [dict(r, shares=[]) for r in CONTENT["recipients"]]})))
+
+    assert not (await bench.servicer.ListShares(request, LOCAL)).items

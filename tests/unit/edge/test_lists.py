@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.edge.lists import ListRenderer
+from gateway.v1 import catalog_pb2 as pb
+
+
+def page(*names: str, token: str = "") -> pb.ListSharesResponse:
+    return pb.ListSharesResponse(items=[pb.Share(name=name) for name in names], next_page_token=token)
+
+
+def test_the_last_page_has_no_token() -> None:
+    renderer = ListRenderer()
+
+    assert json.loads(renderer.render(page())) == {"items": []}
+    assert json.loads(renderer.render(page("a", token="t"))) == {
+        "items": [{"name": "a"}],
+        "nextPageToken": "t",
+    }
+
+
+def test_kinds_of_lists_are_told_apart_even_if_their_bytes_are_the_same() -> None:
+    renderer = ListRenderer()
+    schemas = pb.ListSchemasResponse(items=[pb.Schema(name="a", share="b")])
+    shares = pb.ListSharesResponse.FromString(schemas.SerializeToString())
+
+    assert json.loads(renderer.render(schemas)) == {"items": [{"name": "a", "share": "b"}]}
+    assert json.loads(renderer.render(shares)) == {"items": [{"name": "a", "id": "b"}]}
+
+
+@given(st.lists(st.lists(st.text(max_size=5), max_size=3), max_size=12), st.integers(0, 200))
+def test_what_is_remembered_is_what_would_be_rendered(pages: list[list[str]], capacity: int) -> None:
+    renderer = ListRenderer(capacity)
+    for names in [*pages, *pages]:
+        line = renderer.render(page(*names))
+        assert line == ListRenderer().render(page(*names))
+        assert line.isascii()
+        assert len(line.decode().splitlines()) == 1
+        assert [item.get("name", "") for item in json.loads(line)["items"]] == names
+
+
+@pytest.mark.parametrize("capacity", [0, 100])
+def test_no_more_is_remembered_than_there_is_room_for(capacity: int) -> None:
+    renderer = ListRenderer(capacity)
+    for number in range(100):
+        renderer.render(page(f"share-{number}"))
+
+    kept = sum(len(message) + len(line) for (_, message), line in renderer._rendered.items())
+    assert kept <= capacity
