@@ -133,6 +133,14 @@ def test_ctrl_c_under_make_stops_it_without_a_word_of_failure(state):
     assert "Traceback" not in rest
 
 
+def test_terminating_make_stops_the_demo_too(state):
+    with running(state, NEXT_START_SECONDS, under_make=True) as demo:
+        _, rest = demo.stop(signal.SIGTERM)
+    assert "***" not in rest
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", demo.port))
+
+
 def test_a_taken_port_is_said_in_words(state):
     with socket.socket() as other:
         other.bind(("127.0.0.1", free_port()))

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import re
+import tomllib
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.repository import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+RUNNING = [*PROJECT["project"]["dependencies"], *PROJECT["build-system"]["requires"]]
+DEVELOPING = PROJECT["project"]["optional-dependencies"]["dev"]
+CLIENT = [line for line in (ROOT / "requirements-client.in").read_text().splitlines() if line[:1] != "#"]
+FILES = {
+    "requirements.txt": RUNNING,
+    "requirements-dev.txt": [*RUNNING, *DEVELOPING],
+    "requirements-client.txt": CLIENT,
+}
+
+
+def pins(name):
+    """Return the version and the hashes of each package in a requirements file."""
+    found: dict[str, tuple[str, list[str]]] = {}
+    for line in (ROOT / name).read_text().splitlines():
+        if pin := re.match(r"([\w.-]+)==(\S+)", line):
+            found[canonicalize_name(pin[1])] = (pin[2], hashes := [])
+        elif hash_ := re.match(r"    --hash=sha256:([0-9a-f]{64})", line):
+            hashes.append(hash_[1])
+    return found
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_package_has_hashes(name):
+    assert pins(name)
+    assert not [package for package, (_, hashes) in pins(name).items() if not hashes]
+
+
+@pytest.mark.parametrize(("name", "wanted"), [(name, wanted) for name in FILES for wanted in FILES[name]])
+def test_what_the_project_asks_for_is_pinned_within_its_bounds(name, wanted):
+    requirement = Requirement(wanted)
+    version, _ = pins(name)[canonicalize_name(requirement.name)]
+    assert requirement.specifier.contains(version, prereleases=True)
+
+
+def test_tests_run_with_the_versions_that_users_get():
+    developing = pins("requirements-dev.txt")
+    assert {package: developing.get(package) for package in pins("requirements.txt")} == pins(
+        "requirements.txt"
+    )
