@@ -14,6 +14,19 @@ from cryptography.x509.oid import NameOID
 
 from gateway.config.schema import TlsConfig
 
+# Python 3.13 takes no authority that does not say so.
+_SIGNS_CERTIFICATES = x509.KeyUsage(
+    key_cert_sign=True,
+    crl_sign=True,
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    encipher_only=False,
+    decipher_only=False,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Authority:
@@ -38,6 +51,9 @@ class Authority:
         certificate = (
             _certificate(_name(name), self.name, key.public_key())
             .add_extension(x509.SubjectAlternativeName(names), critical=False)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()), critical=False
+            )
             .sign(self.key, hashes.SHA256())
         )
         certificate_file = self.directory / f"{name}.pem"
@@ -54,6 +70,7 @@ def new_authority(directory: Path) -> Authority:
     certificate = (
         _certificate(name, name, key.public_key())
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(_SIGNS_CERTIFICATES, critical=True)
         .sign(key, hashes.SHA256())
     )
     authority = Authority(directory, name, key)
@@ -73,6 +90,7 @@ def _certificate(
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(minutes=5))
         .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
     )
 
 
