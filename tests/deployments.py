@@ -101,7 +101,7 @@ def all_in_one(directory: Path, settings: Settings) -> Iterator[Deployment]:
 
 
 @contextmanager
-def split(directory: Path, settings: Settings, replicas: int = 1) -> Iterator[Deployment]:
+def split(directory: Path, settings: Settings, replicas: int = 1, workers: int = 1) -> Iterator[Deployment]:
     """Run five processes with mutual TLS between them, each with only the keys that it needs."""
     port = free_port()
     authority = new_authority(directory / "pki")
@@ -125,7 +125,9 @@ def split(directory: Path, settings: Settings, replicas: int = 1) -> Iterator[De
                 own = common | {"services": services, "keys": {"current": keys[name]}}
                 _start(stack, deployment, name if number == 0 else f"{name}-{number}", own)
         services = {"run": ["edge"], "addresses": addresses, "tls": _tls(authority, "edge")}
-        _start(stack, deployment, "edge", common | {"services": services, "keys": {"current": keys["edge"]}})
+        http = common.get("http", {}) | {"workers": workers}
+        own = common | {"services": services, "keys": {"current": keys["edge"]}, "http": http}
+        _start(stack, deployment, "edge", own)
         _wait_until_ready(deployment)
         yield deployment
 

@@ -32,15 +32,21 @@ def server_context(settings: SslConfig, host: str) -> ssl.SSLContext:
 
 
 def _load_files(context: ssl.SSLContext, settings: SslConfig) -> None:
-    password = None
-    if settings.certificate_password_file:
-        password = Path(settings.certificate_password_file).read_text(encoding="utf-8").rstrip("\n")
     try:
-        context.load_cert_chain(settings.certificate_file, settings.certificate_key_file or None, password)
-    except (OSError, ssl.SSLError) as exc:
+        context.load_cert_chain(
+            settings.certificate_file, settings.certificate_key_file or None, _password(settings)
+        )
+    except (OSError, ValueError) as exc:
         raise InvalidArgument(
             f"ssl: the certificate {settings.certificate_file} cannot be used with its key and password"
         ) from exc
+
+
+def _password(settings: SslConfig) -> str:
+    if not settings.certificate_password_file:
+        # Without any, the library would ask for it on the terminal and wait.
+        return ""
+    return Path(settings.certificate_password_file).read_text(encoding="utf-8").rstrip("\r\n")
 
 
 def _load_self_signed(context: ssl.SSLContext, host: str) -> None:

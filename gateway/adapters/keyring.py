@@ -177,9 +177,10 @@ def _create(file: Path) -> None:
 
 
 def _read(file: Path) -> str:
-    with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW), "rb") as stream:
+    # Without blocking: a pipe in its place would hold up the start for ever.
+    with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
         mode = os.fstat(stream.fileno()).st_mode
-        content = stream.read()
+        content = stream.read() if stat.S_ISREG(mode) else b""
     if stat.S_IMODE(mode) & (stat.S_IRWXG | stat.S_IRWXO):
         raise _unusable(file, f"others may read them: chmod 600 {file}")
     if not _SECRET.fullmatch(content):

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -22,10 +23,11 @@ from gateway.adapters.catalog_yaml import YamlCatalog, build_index
 from gateway.adapters.keyring import Keyring, open_keyring
 from gateway.adapters.loop_lag import measured_loop
 from gateway.adapters.metrics import PrometheusMetrics
-from gateway.adapters.ops_server import OpsServer, serve_ops
+from gateway.adapters.ops_server import serve_ops
 from gateway.adapters.storage_plan import LocalRoots
 from gateway.adapters.storages import OpenStorages
 from gateway.bootstrap.edge import EdgeParts, Rates, public_url, serve_edge
+from gateway.bootstrap.given import Given, Operations
 from gateway.bootstrap.readiness import Readiness
 from gateway.bootstrap.reload import Reloader
 from gateway.bootstrap.services import WIRE_NAMES, Parts, build_service
@@ -60,16 +62,16 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    config: Config, source: Callable[[], Loaded], file: Path, http_socket: socket.socket | None = None
+    config: Config, source: Callable[[], Loaded], file: Path, given: Given
 ) -> AsyncIterator[Running]:
     """Run the configured parts until the block is left; then let requests under way finish."""
     async with AsyncExitStack() as stack:
-        process = _Process(config, stack)
+        process = _Process(config, given, stack)
         await process.open()
         await process.start_services()
         channels = process.dial_services()
         ops = await process.start_operations(channels)
-        http_address = await process.start_edge(channels, http_socket)
+        http_address = await process.start_edge(channels)
         reloader = process.watch(source, file)
         # First of all to happen at the end: nobody should send new requests here.
         stack.push_async_callback(process.drain, ops)
@@ -85,8 +87,9 @@ async def running(
 class _Process:
     """The parts of this process, opened into one stack."""
 
-    def __init__(self, config: Config, stack: AsyncExitStack) -> None:
+    def __init__(self, config: Config, given: Given, stack: AsyncExitStack) -> None:
         self._config = config
+        self._given = given
         self._stack = stack
         self._metrics = PrometheusMetrics(version=version("sluice"))
         self._local = LocalChannel(self._metrics)
@@ -155,15 +158,12 @@ class _Process:
         self._stack.push_async_callback(channel.close)
         return channel
 
-    async def start_operations(self, channels: Mapping[ServiceName, aio.Channel]) -> OpsServer:
+    async def start_operations(self, channels: Mapping[ServiceName, aio.Channel]) -> Operations:
         await self._stack.enter_async_context(measured_loop(self._metrics))
-        return await self._stack.enter_async_context(
-            serve_ops(self._config.metrics.listen, self._metrics.registry, Readiness(channels))
-        )
+        serve = self._given.operations or partial(serve_ops, self._config.metrics.listen)
+        return await self._stack.enter_async_context(serve(self._metrics.registry, Readiness(channels)))
 
-    async def start_edge(
-        self, channels: Mapping[ServiceName, aio.Channel], http_socket: socket.socket | None
-    ) -> str:
+    async def start_edge(self, channels: Mapping[ServiceName, aio.Channel]) -> str:
         if ServiceName.EDGE not in self._run:
             return ""
         parts = EdgeParts(
@@ -172,11 +172,12 @@ class _Process:
             channels=channels,
             roots=self._roots,
             rates=self._rates,
+            buckets=self._given.buckets,
             audit=self._audit,
             metrics=self._metrics,
             clock=_utcnow,
         )
-        return await self._stack.enter_async_context(serve_edge(parts, http_socket))
+        return await self._stack.enter_async_context(serve_edge(parts, self._given.http_sockets))
 
     def watch(self, source: Callable[[], Loaded], file: Path) -> Reloader:
         reloader = Reloader(
@@ -186,7 +187,7 @@ class _Process:
         self._stack.push_async_callback(_cancelled, task)
         return reloader
 
-    async def drain(self, ops: OpsServer) -> None:
+    async def drain(self, ops: Operations) -> None:
         ops.drain()
         await self._health.stop()
 

@@ -22,7 +22,7 @@ from gateway.edge.app import build
 from gateway.edge.handlers.files import FilesHandler
 from gateway.edge.server import Limits, Listen, serve
 from gateway.edge.settings import EdgePorts, EdgeSettings, Services
-from gateway.ports import AuditLog, Clock
+from gateway.ports import AuditLog, Clock, RateBuckets
 from gateway.v1.catalog_pb2_grpc import CatalogStub
 from gateway.v1.presign_pb2_grpc import PresignStub
 from gateway.v1.snapshot_pb2_grpc import SnapshotStub
@@ -52,17 +52,18 @@ class EdgeParts:
     channels: Mapping[ServiceName, aio.Channel]
     roots: LocalRoots
     rates: Rates
+    buckets: RateBuckets | None
     audit: AuditLog
     metrics: PrometheusMetrics
     clock: Clock
 
 
 @asynccontextmanager
-async def serve_edge(parts: EdgeParts, sock: socket.socket | None) -> AsyncIterator[str]:
+async def serve_edge(parts: EdgeParts, sockets: tuple[socket.socket, ...]) -> AsyncIterator[str]:
     """Serve the protocol, and give the address, until the block is left."""
     config = parts.config
     ssl_context = None if config.ssl is None else server_context(config.ssl, config.host)
-    listen = Listen(host=config.host, port=config.port, sock=sock, ssl_context=ssl_context)
+    listen = Listen(host=config.host, port=config.port, sockets=sockets, ssl_context=ssl_context)
     app = build(_settings(parts), _services(parts.channels), _ports(parts))
     async with serve(app, listen, _limits(config), grace=config.grace) as port:
         yield f"{config.host}:{port}"
@@ -106,6 +107,7 @@ def _ports(parts: EdgeParts) -> EdgePorts:
         audit=parts.audit,
         metrics=parts.metrics,
         files=files,
+        buckets=parts.buckets,
         clock=parts.clock,
     )
 

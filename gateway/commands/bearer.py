@@ -36,9 +36,14 @@ def write_private(file: Path, content: str, *, replace: bool) -> None:
     # Replaced as a whole, so that the old file's mode and links do not apply to the new token.
     draft = file.with_name(f".{file.name}.{secrets.token_hex(8)}") if replace else file
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        stream.write(content)
-    draft.replace(file)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(content)
+        draft.replace(file)
+    except BaseException:
+        # A draft holds the token, too, or a part of it.
+        draft.unlink(missing_ok=True)
+        raise
 
 
 def format_time(moment: datetime) -> str:

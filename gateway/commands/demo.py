@@ -17,9 +17,10 @@ from urllib.parse import urlsplit
 import yaml
 
 from gateway.bootstrap import Running
+from gateway.bootstrap.given import Given
 from gateway.commands.bearer import format_time, hash_of, new_token, profile_of, write_private
-from gateway.commands.serve import run_until_stopped
-from gateway.config.load import load
+from gateway.commands.serve import begin, run_until_stopped
+from gateway.config.load import Loaded, load
 from gateway.demo.sample import ensure_sample
 from gateway.errors import InvalidArgument, Unavailable
 
@@ -52,11 +53,16 @@ def run(args: argparse.Namespace, env: Mapping[str, str]) -> int:
         file = _prepare(state, profile, base_url)
         # The demo is what it is: settings of the environment are for `serve`.
         own = {name: value for name, value in env.items() if not name.startswith("SLUICE_")}
+
+        def source() -> Loaded:
+            return load(file, own)
+
         return run_until_stopped(
-            lambda: load(file, own),
+            begin(source),
+            source,
             file,
             on_start=lambda process: print(_greeting(process, profile, base_url), flush=True),
-            http_socket=sock,
+            given=Given(http_sockets=(sock,)),
         )
 
 

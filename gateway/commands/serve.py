@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import logging
 import signal
-import socket
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -15,11 +14,16 @@ from typing import Final
 
 from gateway.adapters.json_log import configure_logging
 from gateway.bootstrap import Running, running
+from gateway.bootstrap.given import Given
+from gateway.bootstrap.signals import stop_signals
+from gateway.bootstrap.supervisor import supervise
+from gateway.bootstrap.worker import Inheritance
 from gateway.config.load import Loaded, load
+from gateway.config.schema import Config
 
 HELP = "run the gateway, or some of its services, from a configuration file"
 
-_STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_NOTHING: Final = Given()
 
 log = logging.getLogger(__name__)
 
@@ -32,27 +36,46 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="the configuration; a reference server's YAML works as it is",
     )
+    # Only a supervisor has something to hand down.
+    parser.add_argument("--worker", type=Inheritance.from_argument, help=argparse.SUPPRESS)
 
 
 def run(args: argparse.Namespace, env: Mapping[str, str]) -> int:
     file: Path = args.config
-    return run_until_stopped(lambda: load(file, env), file)
+    inheritance: Inheritance | None = args.worker
+
+    def source() -> Loaded:
+        return load(file, env)
+
+    config = begin(source)
+    if inheritance is not None:
+        return run_until_stopped(config, source, file, given=inheritance.take_over())
+    if config.http.workers > 1:
+        # A worker is started the way that this process was.
+        return asyncio.run(supervise(config, [sys.executable, *sys.orig_argv[1:]], env))
+    return run_until_stopped(config, source, file)
 
 
-def run_until_stopped(
-    source: Callable[[], Loaded],
-    file: Path,
-    *,
-    on_start: Callable[[Running], None] = lambda _: None,
-    http_socket: socket.socket | None = None,
-) -> int:
-    """Run what the source says until SIGINT or SIGTERM; a second one does not wait for requests."""
+def begin(source: Callable[[], Loaded]) -> Config:
+    """Return the configuration, and log from here on as it says."""
     loaded = source()
     configure_logging(loaded.config.log.level)
     for warning in loaded.warnings:
         log.warning("configuration: %s", warning)
+    return loaded.config
+
+
+def run_until_stopped(
+    config: Config,
+    source: Callable[[], Loaded],
+    file: Path,
+    *,
+    on_start: Callable[[Running], None] = lambda _: None,
+    given: Given = _NOTHING,
+) -> int:
+    """Run what is configured until SIGINT or SIGTERM; a second one does not wait for requests."""
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(running(loaded.config, source, file, http_socket), on_start))
+        runner.run(_serve(running(config, source, file, given), on_start))
     return 0
 
 
@@ -66,21 +89,17 @@ async def _serve(process: AbstractAsyncContextManager[Running], on_start: Callab
             task.cancel()
         stop.set()
 
-    for number in _STOP_SIGNALS:
-        loop.add_signal_handler(number, ask_to_stop)
-    try:
-        async with process as served:
-            loop.add_signal_handler(signal.SIGHUP, served.reload)
-            on_start(served)
-            await stop.wait()
-            log.info("stopping: requests under way may finish")
-    except asyncio.CancelledError:
-        log.warning("stopped without waiting for requests under way")
-    finally:
-        for number in _STOP_SIGNALS:
-            loop.remove_signal_handler(number)
-            # All is closed: being asked again must not turn a clean end into a killed process.
-            signal.signal(number, signal.SIG_IGN)
+    # The file has just been read: a hangup asks for nothing yet, but unheard it would end the process.
+    loop.add_signal_handler(signal.SIGHUP, lambda: None)
+    with stop_signals(ask_to_stop):
+        try:
+            async with process as served:
+                loop.add_signal_handler(signal.SIGHUP, served.reload)
+                on_start(served)
+                await stop.wait()
+                log.info("stopping: requests under way may finish")
+        except asyncio.CancelledError:
+            log.warning("stopped without waiting for requests under way")
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

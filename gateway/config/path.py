@@ -19,9 +19,11 @@ _EXPIRY: Final = ("expires",)
 _LOOKS_RANDOM: Final = re.compile(
     r"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9].*[0-9])[A-Za-z0-9+_=-][A-Za-z0-9+/_=-]{23,}"
 )
-_USER_INFO: Final = re.compile(r"(//)[^/@\s]*:[^/@\s]*@")
+# Secret keys may hold slashes.
+_USER_INFO: Final = re.compile(r"(//)[^@\s]*:[^@\s]*@")
+# Of URLs, and of YAML lines that a slip of the indentation has made a part of another value.
 _SECRET_PARAMETER: Final = re.compile(
-    r"((?:sig|signature|token|secret|password|key)=)[^&\s'\"]+", re.IGNORECASE
+    r"((?:sig|signature|token|secret|password|key)(?:=|:[\s?'\"]+))[^&\s'\"]+", re.IGNORECASE
 )
 
 

@@ -155,7 +155,8 @@ class StorageConfig(Section):
     name: Annotated[str, AfterValidator(parse_storage_name)]
     prefix: str
     vendor: str
-    options: Annotated[Mapping[str, Any], BeforeValidator(typed)] = Field(default_factory=dict)
+    # Not shown: some vendors' hold secrets.
+    options: Annotated[Mapping[str, Any], BeforeValidator(typed)] = Field(default_factory=dict, repr=False)
 
 
 class TlsConfig(Section):
@@ -201,8 +202,9 @@ class KeysConfig(Section):
 
 
 class HttpConfig(Section):
-    """Limits of the REST listener."""
+    """The REST listener: how many processes share it, and its limits."""
 
+    workers: int = Field(default=1, ge=1, le=64)
     body_limit: Size = 1024 * 1024
     header_limit: Size = 16 * 1024
     # How long a client may take to send a request's head, its body, and to take a piece of the answer.

@@ -5,12 +5,17 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
+
+from gateway.domain.window import EPOCH
 
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # A pipe must not keep its reader waiting for a writer.
 _FILE: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+# File systems know times that a datetime does not.
+_LAST_NS: Final = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp()) * 10**9
 
 
 def open_beneath(directory: Path, segments: Sequence[str], flags: int = 0) -> int:
@@ -29,6 +34,11 @@ def open_beneath(directory: Path, segments: Sequence[str], flags: int = 0) -> in
         return _open(last, _FILE | flags, opened)
     finally:
         os.close(opened)
+
+
+def modified_at(status: os.stat_result) -> datetime:
+    """Return when a file was changed, to the microsecond; any time can be set on a file."""
+    return EPOCH + timedelta(microseconds=min(max(status.st_mtime_ns, 0), _LAST_NS) // 1000)
 
 
 def _open(segment: str, flags: int, directory: int) -> int:

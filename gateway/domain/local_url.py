@@ -48,6 +48,11 @@ class LocalUrl:
     signature: str = field(repr=False)
 
 
+def root_key(key: Key, root: str) -> Key:
+    """Return the key for files below a directory: a storage that is moved must not take its URLs with it."""
+    return Key(id=key.id, secret=key.mac(f"{PATH_PREFIX}\n{root}".encode()))
+
+
 def shared_query(key: Key, depth: int, expires_at: int) -> str:
     """Return the query that all files of a table share, up to the signature."""
     return f"sp={PERMISSION}&sdd={depth}&se={expires_at}&kid={key.id}&sig="
@@ -56,7 +61,7 @@ def shared_query(key: Key, depth: int, expires_at: int) -> str:
 def sign(
     key: Key, storage: str, directory: str, paths: Iterable[str], *, depth: int, expires_at: int
 ) -> list[str]:
-    """Return a signature for each percent-encoded path below the directory."""
+    """Return a signature for each percent-encoded path below the directory, by the key of the root."""
     head = f"{PERMISSION}\n{depth}\n{expires_at}\n{storage}\n{directory}".encode()
     return _texts(key.macs(head, map(str.encode, paths)))
 
@@ -83,12 +88,14 @@ def parse(storage: str, path: str, query: str) -> LocalUrl | None:
     )
 
 
-def verify(url: LocalUrl, keys: Keys, now: datetime) -> bool:
-    """Tell whether we signed this URL, as it is, and its time has not passed."""
+def verify(url: LocalUrl, root: str, keys: Keys, now: datetime) -> bool:
+    """Tell whether we signed this URL, as it is, for a file below this root, and its time has not passed."""
     key = keys.find(url.key_id)
     if key is None:
         return False
-    (expected,) = sign(key, url.storage, "", [url.path], depth=url.depth, expires_at=url.expires_at)
+    (expected,) = sign(
+        root_key(key, root), url.storage, "", [url.path], depth=url.depth, expires_at=url.expires_at
+    )
     return hmac.compare_digest(expected, url.signature) and now.timestamp() < url.expires_at
 
 

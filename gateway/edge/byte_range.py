@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _RANGE: Final = re.compile(
-    r"bytes=[ \t]*(?:(\d{1,18})-(\d{1,18})?|-(\d{1,18}))[ \t]*", re.ASCII | re.IGNORECASE
+    r"bytes=[ \t]*(?:(\d{1,99})-(\d{1,99})?|-(\d{1,99}))[ \t]*", re.ASCII | re.IGNORECASE
 )
 
 

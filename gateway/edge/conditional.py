@@ -43,6 +43,6 @@ def _tags(headers: Headers, name: str) -> set[str]:
 def _find_date(text: str) -> datetime | None:
     try:
         found = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return found if found.tzinfo else found.replace(tzinfo=UTC)

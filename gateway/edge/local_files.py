@@ -9,13 +9,13 @@ import stat
 import threading
 from asyncio import Future
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from gateway.domain.local_file import open_beneath
+from gateway.domain.local_file import modified_at, open_beneath
 
 _GONE: Final = frozenset({errno.ENOENT, errno.ENAMETOOLONG})
+_REFUSED: Final = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.ENXIO})
 
 
 class FileGone(Exception):
@@ -24,6 +24,10 @@ class FileGone(Exception):
 
 class FileRefused(Exception):
     """There is something of that name that is not to be served: a link, a directory, a pipe."""
+
+
+class FileFailed(Exception):
+    """The file cannot be opened or read at the moment: too many are open, or the disk fails."""
 
 
 class LocalFile:
@@ -35,12 +39,15 @@ class LocalFile:
         self._lock = threading.Lock()
         self._closed = False
         self.size = status.st_size
-        self.modified_at = datetime.fromtimestamp(int(status.st_mtime), tz=UTC)
+        self.modified_at = modified_at(status).replace(microsecond=0)
         self.etag = f'"{status.st_size:x}-{status.st_mtime_ns:x}"'
 
     async def read(self, offset: int, length: int) -> bytes:
-        """Return at most this much from there; nothing beyond the file's end."""
-        return await asyncio.to_thread(self._read, offset, length)
+        """Return at most this much from there, nothing beyond the file's end; raise ``FileFailed``."""
+        try:
+            return await asyncio.to_thread(self._read, offset, length)
+        except OSError as exc:
+            raise FileFailed from exc
 
     def close(self) -> None:
         """Close soon, without waiting for a read that is under way."""
@@ -58,7 +65,7 @@ class LocalFile:
 
 
 async def open_local_file(root: Path, segments: Sequence[str]) -> LocalFile:
-    """Open a regular file below a root; raise ``FileGone`` or ``FileRefused``."""
+    """Open a regular file below a root; raise ``FileGone``, ``FileRefused`` or ``FileFailed``."""
     opening = asyncio.get_running_loop().run_in_executor(None, _open, root, segments)
     try:
         return await asyncio.shield(opening)
@@ -72,12 +79,18 @@ def _open(root: Path, segments: Sequence[str]) -> LocalFile:
     try:
         descriptor = open_beneath(root, segments)
     except OSError as exc:
-        raise (FileGone if exc.errno in _GONE else FileRefused) from exc
+        raise _error(exc) from exc
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
         raise FileRefused
     return LocalFile(descriptor, status)
+
+
+def _error(exc: OSError) -> FileGone | FileRefused | FileFailed:
+    if exc.errno in _GONE:
+        return FileGone()
+    return FileRefused() if exc.errno in _REFUSED else FileFailed()
 
 
 def _close_opened(opening: Future[LocalFile]) -> None:

@@ -58,7 +58,7 @@ class RateLimiter:
 
 
 class LocalBuckets:
-    """Buckets of one process. The least recently used is forgotten first: a forgotten bucket is a full one."""
+    """Buckets of one process. The least recently used is forgotten first: forgotten, it is a full one."""
 
     def __init__(self, clock: Clock, *, capacity: int = _CAPACITY) -> None:
         self._clock = clock

@@ -7,7 +7,7 @@ import errno
 import logging
 import socket
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -56,11 +56,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listen:
-    """Where to listen: a host and a port, 0 for any, or a socket that is bound already."""
+    """Where to listen: a host and a port, 0 for any, or sockets that are bound already."""
 
     host: str = "127.0.0.1"
     port: int = 0
-    sock: socket.socket | None = None
+    sockets: tuple[socket.socket, ...] = ()
     ssl_context: ssl.SSLContext | None = None
 
 
@@ -79,16 +79,23 @@ async def serve(
     )
     await runner.setup()
     try:
-        server = await _listen(cast("web.Server", runner.server), listen, limits)
+        servers = await _listen(cast("web.Server", runner.server), listen, limits)
+        first = servers[0].sockets[0]
         try:
-            yield server.sockets[0].getsockname()[1] if _is_inet(server.sockets[0]) else 0
+            yield first.getsockname()[1] if _is_inet(first) else 0
         finally:
-            server.close()
+            for server in servers:
+                server.close()
     finally:
         await runner.cleanup()
 
 
-async def _listen(manager: web.Server, listen: Listen, limits: Limits) -> asyncio.Server:
+def cannot_listen(host: str, port: int, exc: OSError) -> Unavailable:
+    """Return the error that says why, and what to do about it."""
+    return Unavailable(f"cannot listen on {host}:{port}: {_reason(exc)}")
+
+
+async def _listen(manager: web.Server, listen: Listen, limits: Limits) -> Sequence[asyncio.Server]:
     loop = asyncio.get_running_loop()
     open_connections: set[Connection] = set()
 
@@ -101,12 +108,12 @@ async def _listen(manager: web.Server, listen: Listen, limits: Limits) -> asynci
             "ssl": listen.ssl_context,
             "ssl_handshake_timeout": limits.header_timeout.total_seconds(),
         }
-    if listen.sock is not None:
-        return await loop.create_server(connect, sock=listen.sock, **options)
+    if listen.sockets:
+        return [await loop.create_server(connect, sock=sock, **options) for sock in listen.sockets]
     try:
-        return await loop.create_server(connect, listen.host, listen.port, **options)
+        return [await loop.create_server(connect, listen.host, listen.port, **options)]
     except OSError as exc:
-        raise Unavailable(f"cannot listen on {listen.host}:{listen.port}: {_reason(exc)}") from exc
+        raise cannot_listen(listen.host, listen.port, exc) from exc
 
 
 class Connection(web.RequestHandler):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -12,6 +11,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health import aio as health_aio
 from grpc_reflection.v1alpha import reflection
 
+from gateway.config.address import parse_listener
 from gateway.config.schema import ServicesConfig
 from gateway.errors import Unavailable, Unsupported
 from gateway.ports import RpcMetrics
@@ -75,12 +75,7 @@ async def listen(server: aio.Server, settings: ServicesConfig, services: Sequenc
 
 def is_private(listen_address: str) -> bool:
     """Tell whether only this machine can reach an address."""
-    if listen_address.startswith("unix:"):
-        return True
-    host = listen_address.rpartition(":")[0].strip("[]")
-    if host == "localhost":
-        return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return parse_listener(listen_address).is_private
     except ValueError:
         return False

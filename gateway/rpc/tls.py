@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ssl
 from pathlib import Path
 
 import grpc
 
 from gateway.config.schema import TlsConfig
+from gateway.errors import InvalidArgument
 
 
 def server_credentials(tls: TlsConfig) -> grpc.ServerCredentials:
@@ -25,4 +27,22 @@ def channel_credentials(tls: TlsConfig) -> grpc.ChannelCredentials:
 
 
 def _read(tls: TlsConfig) -> tuple[bytes, bytes, bytes]:
+    _check(tls)
     return Path(tls.key).read_bytes(), Path(tls.certificate).read_bytes(), Path(tls.ca).read_bytes()
+
+
+def _check(tls: TlsConfig) -> None:
+    """Refuse what grpc would take without a word, only to fail at every handshake."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        # With a password, as one would otherwise be asked for on the terminal.
+        context.load_cert_chain(tls.certificate, tls.key, password="")
+    except (OSError, ValueError) as exc:
+        raise InvalidArgument(
+            f"services.tls: the certificate {tls.certificate} cannot be used with the key {tls.key}; "
+            "both are PEM, and the key is not encrypted"
+        ) from exc
+    try:
+        context.load_verify_locations(tls.ca)
+    except OSError as exc:
+        raise InvalidArgument(f"services.tls: {tls.ca} holds no certificates in PEM") from exc

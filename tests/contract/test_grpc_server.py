@@ -168,6 +168,7 @@ async def test_a_connection_has_a_bounded_age(stack):
         ("127.3.2.1:1", True),
         ("[::1]:1", True),
         ("localhost:1", True),
+        ("LOCALHOST:1", True),
         ("unix:/run/s", True),
         ("0.0.0.0:1", False),
         ("[::]:1", False),

@@ -20,11 +20,16 @@ class FakeLogReader:
         self.listed: list[str] = []
         self.read: list[str] = []
         self.gone: set[str] = set()
+        # Left out of the next listing.
+        self.missed: set[str] = set()
         self.failure: GatewayError | None = None
         self.before_read: Callable[[str], None] = lambda _: None
         # Cleared, it holds every listing back.
         self.may_list = asyncio.Event()
         self.may_list.set()
+        # Cleared, it holds every reading back.
+        self.may_read = asyncio.Event()
+        self.may_read.set()
 
     async def list_log(self, table: Location, *, start: str) -> Sequence[LogFile]:
         self.listed.append(start)
@@ -33,11 +38,13 @@ class FakeLogReader:
             raise self.failure
         log = _log_of(table)
         files = sorted(log.iterdir()) if log.is_dir() else []
-        return [_to_log_file(file) for file in files if file.name >= start]
+        missed, self.missed = self.missed, set()
+        return [_to_log_file(file) for file in files if file.name >= start and file.name not in missed]
 
     async def read_log(self, table: Location, name: str) -> bytes:
         self.read.append(name)
         self.before_read(name)
+        await self.may_read.wait()
         if name in self.gone:
             raise NotFound(f"{name} is gone")
         return (_log_of(table) / name).read_bytes()

@@ -8,11 +8,10 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from gateway.domain.local_file import open_beneath
+from gateway.domain.local_file import modified_at, open_beneath
 from gateway.domain.location import Location
 from gateway.errors import GatewayError, NotFound, Unavailable, Unsupported
 from gateway.ports import LogFile
@@ -72,7 +71,7 @@ def _log_file(entry: os.DirEntry[str]) -> LogFile | None:
         found = entry.stat(follow_symlinks=False)
     except FileNotFoundError:  # removed since it was listed
         return None
-    return LogFile(entry.name, found.st_size, datetime.fromtimestamp(found.st_mtime, tz=UTC))
+    return LogFile(entry.name, found.st_size, modified_at(found))
 
 
 def _error(exc: OSError, name: str) -> GatewayError:

@@ -25,7 +25,7 @@ class LocalSigner:
         self._storage = settings.name
         self._prefix = settings.prefix
         self._base = f"{settings.public_url.rstrip('/')}/{local_url.PATH_PREFIX}/{settings.name}/"
-        self._keys = keys
+        self._key = local_url.root_key(keys.current, f"/{settings.prefix.path}")
 
     async def sign(self, table: Location, paths: Sequence[str], window: Window) -> Signatures:
         if len(paths) > _MOST_IN_PLACE:
@@ -36,7 +36,7 @@ class LocalSigner:
         below = self._prefix.below(table)
         directory = f"{encode_path(below)}/" if below else ""
         depth = directory.count("/")
-        key, expires_at = self._keys.current, int(window.expires_at.timestamp())
+        key, expires_at = self._key, int(window.expires_at.timestamp())
         return Signatures(
             origin=self._base + directory,
             query=local_url.shared_query(key, depth, expires_at),

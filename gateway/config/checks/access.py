@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gateway.config.address import is_loopback
+from gateway.config.address import is_loopback, parse_listener
 from gateway.config.checks.unique import Unique
 from gateway.config.nearest import nearest
 from gateway.config.path import Path
@@ -115,8 +115,19 @@ def _check_anonymous(config: Config, report: Report) -> None:
     path: Path = ("allowAnonymous",)
     if not is_loopback(config.host):
         report.fault(path, "is allowed with a loopback host only, such as host: 127.0.0.1", config.host)
+    elif not _stays_here(config.services.listen):
+        # An edge elsewhere, on any host, would serve everybody on this catalog's word.
+        report.fault(path, "is allowed with services.listen on loopback only", config.services.listen)
     elif config.recipients or config.authorization is not None:
         report.fault(path, "serves everybody everything: remove it, or recipients and authorization")
+
+
+def _stays_here(listen: str) -> bool:
+    try:
+        return not listen or parse_listener(listen).is_private
+    except ValueError:
+        # Reported as such.
+        return True
 
 
 def _check_somebody_may_ask(config: Config, report: Report) -> None:

@@ -27,6 +27,18 @@ def check_http(config: Config, report: Report) -> None:
         _check_network(text, ("http", "trustedProxies", index), report)
     if config.ssl is not None and ServiceName.EDGE in config.services.run:
         _check_ssl(config.ssl, report)
+    if config.http.workers > 1 and report.is_intact(("services", "run")):
+        _check_workers(config, report)
+
+
+def _check_workers(config: Config, report: Report) -> None:
+    path: Path = ("http", "workers")
+    if set(config.services.run) != {ServiceName.EDGE}:
+        message = "must be 1 unless the process runs the edge alone: set services.run to [edge]"
+        report.fault(path, message, config.http.workers)
+    elif config.ssl is not None and config.ssl.self_signed:
+        message = "must be 1 with ssl.selfSigned, as each would make a certificate of its own"
+        report.fault(path, message, config.http.workers)
 
 
 def _check_endpoint(endpoint: str, report: Report) -> None:

@@ -95,8 +95,10 @@ def _check_purposes(service: ServiceName, keys: KeySetConfig, report: Report) ->
 
 def _check_grant_keys(config: Config, report: Report) -> None:
     keys, run = config.keys.current, config.services.run
-    # Whoever holds the secret could sign grants too: deriving the pair from it is for one process alone.
-    if keys.grant_private_key is not None or (runs_everything(run) and keys.secret is not None):
+    # Whoever holds the secret could sign grants too: deriving the pair from it is for one process alone,
+    # and for one that was not given half of another pair.
+    derives = runs_everything(run) and keys.secret is not None and keys.grant_public_key is None
+    if keys.grant_private_key is not None or derives:
         return
     if GRANT_SIGNER in run:
         report.fault(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
 from aiohttp import hdrs, web
 
@@ -15,7 +15,7 @@ from gateway.domain.local_url import LocalUrl, parse, verify
 from gateway.edge.byte_range import ByteRange, parse_range
 from gateway.edge.conditional import allows_range, http_date, is_known, is_other
 from gateway.edge.errors import StreamAborted, fault_of
-from gateway.edge.local_files import FileGone, FileRefused, LocalFile, open_local_file
+from gateway.edge.local_files import FileFailed, FileGone, FileRefused, LocalFile, open_local_file
 from gateway.errors import NotFound, PermissionDenied, Unavailable
 from gateway.ports import Clock
 
@@ -48,7 +48,7 @@ class FilesHandler:
         root = self._roots(url.storage) if url else None
         # One answer for all that is wrong: which of it was, helps only whoever tries.
         refusal = PermissionDenied("the URL is not valid or has expired; query the table again for another")
-        if url is None or root is None or not verify(url, self._keys, self._clock()):
+        if url is None or root is None or not verify(url, str(root), self._keys, self._clock()):
             raise refusal
         segments = decode_path(url.path).split("/")
         if url.depth >= len(segments):
@@ -60,6 +60,9 @@ class FilesHandler:
         except FileRefused as exc:
             log.warning("%s of the storage %s is not a plain file and not served", url.path, url.storage)
             raise refusal from exc
+        except FileFailed as exc:
+            log.exception("%s of the storage %s cannot be opened", url.path, url.storage)
+            raise Unavailable("the file cannot be read at the moment; try again later") from exc
 
 
 def _url_of(request: web.Request) -> LocalUrl | None:
@@ -110,16 +113,25 @@ async def _send(
     await response.prepare(request)
     offset = part.start if request.method == hdrs.METH_GET else part.end
     while offset < part.end:
-        piece = await file.read(offset, min(_PIECE, part.end - offset))
-        if not piece:
-            _abort(request)
+        piece = await _read(request, file, offset, min(_PIECE, part.end - offset))
         await response.write(piece)
         offset += len(piece)
     await response.write_eof()
     return response
 
 
-def _abort(request: web.Request) -> NoReturn:
+async def _read(request: web.Request, file: LocalFile, offset: int, length: int) -> bytes:
+    """Return a piece of the file; where there is none, cut the answer off, since it has begun already."""
+    try:
+        if piece := await file.read(offset, length):
+            return piece
+    except FileFailed as exc:
+        log.exception("a file failed while it was being read")
+        raise _aborted(request, "the file cannot be read to its end") from exc
+    raise _aborted(request, "the file became shorter while it was being read")
+
+
+def _aborted(request: web.Request, reason: str) -> StreamAborted:
     if request.transport is not None:
         request.transport.abort()
-    raise StreamAborted(fault_of(Unavailable("the file became shorter while it was being read")))
+    return StreamAborted(fault_of(Unavailable(reason)))

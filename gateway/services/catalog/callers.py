@@ -34,6 +34,11 @@ class Visitor:
     def edge(self) -> bool:
         return self.local or (self.service is not None and Permission.EDGE in self.service.permissions)
 
+    def asks_as_edge(self, caller: pb.Caller) -> bool:
+        """Tell whether the visitor asks what edges ask; for the rest, an edge is a service like any other."""
+        presented = caller.WhichOneof("presented")
+        return self.edge and (self.local or _NEEDED.get(presented or "") is Permission.EDGE)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:

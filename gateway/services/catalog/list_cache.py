@@ -6,6 +6,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
 
+from gateway.domain.principal import Principal
 from gateway.services.catalog.paging import Page
 from gateway.v1 import catalog_pb2 as pb
 
@@ -13,7 +14,9 @@ ListResponse = (
     pb.ListSharesResponse | pb.ListSchemasResponse | pb.ListTablesResponse | pb.ListAllTablesResponse
 )
 
-_CAPACITY: Final = 50_000
+_CAPACITY: Final = 32 * 1024 * 1024
+# Of a key and of an answer without items.
+_OVERHEAD: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +24,8 @@ class ListKey:
     """What an answer depends on: the content, who is asking, and the page that was asked for."""
 
     generation: str
-    principal: str
+    # With its shares: an answer never outlives what was granted, whatever the generation.
+    principal: Principal
     page: Page
 
 
@@ -32,25 +36,23 @@ class ListCache:
     """
 
     def __init__(self, capacity: int = _CAPACITY) -> None:
-        # In items, as these are what an answer's size comes from.
+        # In bytes: shares carry comments of any length, and a recipient asks for pages of any size.
         self._capacity = capacity
-        self._answers: OrderedDict[ListKey, ListResponse] = OrderedDict()
-        self._items = 0
+        self._answers: OrderedDict[ListKey, tuple[ListResponse, int]] = OrderedDict()
+        self._size = 0
 
     def find(self, key: ListKey) -> ListResponse | None:
-        answer = self._answers.get(key)
-        if answer is not None:
-            self._answers.move_to_end(key)
-        return answer
+        found = self._answers.get(key)
+        if found is None:
+            return None
+        self._answers.move_to_end(key)
+        return found[0]
 
     def keep(self, key: ListKey, answer: ListResponse) -> None:
-        self._answers[key] = answer
-        self._items += _cost(answer)
-        while self._items > self._capacity:
-            _, dropped = self._answers.popitem(last=False)
-            self._items -= _cost(dropped)
-
-
-def _cost(answer: ListResponse) -> int:
-    # An empty page takes room, too.
-    return len(answer.items) + 1
+        size = answer.ByteSize() + _OVERHEAD
+        _, replaced = self._answers.pop(key, (None, 0))
+        self._answers[key] = answer, size
+        self._size += size - replaced
+        while self._size > self._capacity:
+            _, (_, dropped) = self._answers.popitem(last=False)
+            self._size -= dropped

@@ -121,7 +121,7 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServicer):
         self, asker: Asker, page: Page, list_page: Callable[[Principal, Page], Awaitable[Answer]]
     ) -> Answer:
         """Return the page as it was answered before, while the content is the same."""
-        key = ListKey(self._store.generation, asker.principal.name, page)
+        key = ListKey(self._store.generation, asker.principal, page)
         if (known := self._lists.find(key)) is not None:
             return cast("Answer", known)
         answer = await list_page(asker.principal, page)
@@ -175,7 +175,8 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServicer):
             asker = await self._callers.identify(visitor, caller)
             yield asker, call
         except GatewayError as error:
-            self._trail.note_error(call, error, visitor, asker)
+            if asker is not None or not visitor.asks_as_edge(caller):
+                self._trail.note_error(call, error, visitor, asker)
             raise
 
 

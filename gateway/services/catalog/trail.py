@@ -47,7 +47,7 @@ class Trail:
 
     def note_error(self, call: Call, error: GatewayError, visitor: Visitor, asker: Asker | None) -> None:
         """Note what was refused, even to one who did not get as far as saying whom it asks for."""
-        if (asker or visitor).edge:
+        if asker is not None and asker.edge:
             return
         kind = AuditKind.DENIAL if isinstance(error, _DENIALS) else AuditKind.REQUEST
         event = self._event(call, kind, error.error_code, asker)

@@ -1,9 +1,9 @@
-"""What a file of the log says: files added and removed, protocol and metadata."""
+"""What files of the log say: files added and removed, protocol and metadata."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,6 +12,7 @@ from polars.exceptions import PanicException, PolarsError
 
 from gateway.errors import Unsupported
 from gateway.services.snapshot.path import encode_paths
+from gateway.services.snapshot.reconcile import COMMIT, find_live
 from gateway.services.snapshot.snapshot import Metadata, Protocol
 
 _TEXTS: Final = pl.Map(pl.String, pl.String)
@@ -50,7 +51,11 @@ _FIELDS: Final[Mapping[str, Mapping[str, pl.DataType]]] = {
     },
 }
 _NONE: Final = {action: pl.DataFrame(schema=fields) for action, fields in _FIELDS.items()}
-_COMMIT: Final = pl.Schema({action: pl.Struct(fields) for action, fields in _FIELDS.items()})
+# Commits are read many at once, as one at a time costs milliseconds each; a line of our own ends each.
+_END: Final = "sluice.endOfCommit"
+_COMMITS: Final = pl.Schema(
+    [*((name, pl.Struct(fields)) for name, fields in _FIELDS.items()), (_END, pl.Int64())]
+)
 # The largest integer that all readers of JSON agree on.
 _MAX_SIZE: Final = 2**53 - 1
 # A checkpoint's removes are tombstones of files that it does not list.
@@ -59,17 +64,26 @@ _CHECKPOINT: Final[tuple[str, ...]] = ("add", "protocol", "metaData", "sidecar")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actions:
-    """The actions of one file of the log."""
+    """The actions of a file of the log, or of several one after the other."""
 
     # The columns of ``FILES``.
     files: pl.DataFrame
     removed: pl.Series
     protocol: Protocol | None
     metadata: Metadata | None
+    # Files that were added and are not live any more.
+    dropped: int = 0
 
 
-def read_commit(name: str, content: bytes) -> Actions:
-    return _read(name, lambda: pl.read_ndjson(io.BytesIO(content), schema=_COMMIT))
+def read_commits(commits: Sequence[tuple[str, bytes]]) -> Actions:
+    """Return what commits, given by name and content, come to: one, in which an add outlives a remove."""
+    try:
+        return _read(commits[0][0], lambda: _read_commits([content for _, content in commits]))
+    except Unsupported:
+        # One of them is damaged: by itself it is found out under its own name.
+        for commit in commits if len(commits) > 1 else ():
+            read_commits([commit])
+        raise
 
 
 def read_checkpoint(name: str, content: bytes) -> Actions:
@@ -80,9 +94,14 @@ def _read(name: str, read: Callable[[], pl.DataFrame]) -> Actions:
     # A panic is how the library meets bytes that it did not expect, and no ``Exception``.
     try:
         frame = read()
+        added, removed = _files(name, _rows(frame, "add")), _removed(name, _rows(frame, "remove"))
+        files = added
+        if _END in frame.columns:
+            files = find_live(_numbered(added, frame, "add"), _numbered(removed.to_frame(), frame, "remove"))
         return Actions(
-            files=_files(name, _rows(frame, "add")),
-            removed=_removed(name, _rows(frame, "remove")),
+            files=files,
+            removed=removed,
+            dropped=added.height - files.height,
             protocol=_protocol(_rows(frame, "protocol")),
             metadata=_metadata(name, _rows(frame, "metaData")),
         )
@@ -93,6 +112,17 @@ def _read(name: str, read: Callable[[], pl.DataFrame]) -> Actions:
 def damaged(name: str, reason: str) -> Unsupported:
     """Return the error for a file of the log that is not what it should be."""
     return Unsupported(f"the table's log is damaged: {name} {reason}")
+
+
+def _read_commits(contents: Sequence[bytes]) -> pl.DataFrame:
+    lines = b"".join(b'%b\n{"%b":%d}\n' % (content, _END.encode(), n) for n, content in enumerate(contents))
+    frame = pl.read_ndjson(io.BytesIO(lines), schema=_COMMITS)
+    return frame.with_columns(pl.col(_END).fill_null(strategy="backward"))
+
+
+def _numbered(rows: pl.DataFrame, frame: pl.DataFrame, action: str) -> pl.DataFrame:
+    """Return the rows of an action with the number of the commit that each of them is from."""
+    return rows.with_columns(frame[_END].filter(frame[action].is_not_null()).alias(COMMIT))
 
 
 def _read_checkpoint(name: str, content: bytes) -> pl.DataFrame:
@@ -160,8 +190,11 @@ def _protocol(rows: pl.DataFrame) -> Protocol | None:
     if rows.is_empty():
         return None
     last = rows.row(-1, named=True)
+    features = last["readerFeatures"] or ()
     return Protocol(
-        min_reader_version=last["minReaderVersion"] or 1, reader_features=tuple(last["readerFeatures"] or ())
+        # A feature without a name is none that anybody knows.
+        min_reader_version=last["minReaderVersion"] or 1,
+        reader_features=tuple(feature or "" for feature in features),
     )
 
 

@@ -19,9 +19,17 @@ class History:
     # Milliseconds since the epoch, strictly ascending, of ``first`` and the versions after it.
     timestamps: tuple[int, ...]
 
+    def since(self, version: int) -> History:
+        """Return the part of the history that begins with a version, of those that there are."""
+        gone = min(max(version - self.first, 0), len(self.timestamps) - 1)
+        return History(first=self.first + gone, timestamps=self.timestamps[gone:])
+
     @property
     def latest(self) -> int:
         return self.first + len(self.timestamps) - 1
+
+    def begins_after(self, at: datetime) -> bool:
+        return _to_ms(at) < self.timestamps[0]
 
     def timestamp_of(self, version: int) -> int | None:
         """Return when a version was committed; None when its commit is gone."""
@@ -30,15 +38,14 @@ class History:
 
     def version_as_of(self, at: datetime) -> int:
         """Return the version that was the latest at a time."""
-        index = bisect_right(self.timestamps, _to_ms(at)) - 1
-        if index < 0:
+        if self.begins_after(at):
             raise InvalidArgument(
                 f"the timestamp {_text(at)} is before the earliest available version {self.first}; "
                 f"it must be greater than or equal to {self._time(0)}"
             )
         if _to_ms(at) > self.timestamps[-1]:
             raise InvalidArgument(self._after_latest(at))
-        return self.first + index
+        return self.first + bisect_right(self.timestamps, _to_ms(at)) - 1
 
     def version_from(self, at: datetime) -> int:
         """Return the first version that was committed at a time or after it."""

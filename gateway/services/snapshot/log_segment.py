@@ -18,18 +18,19 @@ class LogListing:
     commits: Mapping[int, LogFile]
     # Complete ones only, their parts in order.
     checkpoints: Mapping[int, tuple[LogFile, ...]]
+    # Negative when there is none. Looked for once: a log may have a hundred thousand files.
+    newest: int
     has_v2_checkpoint: bool = False
 
     @property
     def latest(self) -> int:
         """Return the newest version; raise ``InvalidArgument`` when there is none."""
-        versions = self.commits.keys() | self.checkpoints.keys()
-        if not versions:
+        if self.newest < 0:
             raise InvalidArgument(
                 "table files missing: there is no Delta log at the table's location",
                 error_code="RESOURCE_DOES_NOT_EXIST",
             )
-        return max(versions)
+        return self.newest
 
     def find_anchor(self, version: int) -> LogFile | None:
         """Return the file that stands for a version: another one in its place is another table's."""
@@ -60,12 +61,23 @@ def read_listing(files: Iterable[LogFile]) -> LogListing:
             parts[name.version, name.parts][name.part] = file
         else:
             has_v2_checkpoint = True
-    return LogListing(commits=commits, checkpoints=_complete(parts), has_v2_checkpoint=has_v2_checkpoint)
+    checkpoints = _complete(parts)
+    return LogListing(
+        commits=commits,
+        checkpoints=checkpoints,
+        newest=max((*commits, *checkpoints), default=-1),
+        has_v2_checkpoint=has_v2_checkpoint,
+    )
+
+
+def has_gap(listing: LogListing) -> bool:
+    """Tell whether something is missing that the latest version is made up of."""
+    return find_steps(listing, _start(listing, listing.latest), listing.latest) is None
 
 
 def find_segment(listing: LogListing, version: int) -> LogSegment:
     """Return what to read for a version; raise ``Unsupported`` when some of it is missing."""
-    start = max((known for known in listing.checkpoints if known <= version), default=-1)
+    start = _start(listing, version)
     segment = find_steps(listing, start, version)
     if segment is None:
         raise Unsupported(_missing(listing, start, version))
@@ -82,6 +94,11 @@ def find_steps(listing: LogListing, after: int, version: int) -> LogSegment | No
     if None in commits:
         return None
     return LogSegment(version=version, anchor=anchor, commits=tuple(filter(None, commits)))
+
+
+def _start(listing: LogListing, version: int) -> int:
+    """Return the version of the checkpoint to begin with; -1 without one."""
+    return max((known for known in listing.checkpoints if known <= version), default=-1)
 
 
 def _complete(parts: Mapping[tuple[int, int], Mapping[int, LogFile]]) -> dict[int, tuple[LogFile, ...]]:

@@ -66,9 +66,13 @@ def _fitting(rows: pl.DataFrame) -> int:
     length, characters = pl.col("stats").str.len_bytes(), pl.col("stats").str.len_chars()
     # At worst every character is escaped: a quote to two bytes, what is not ASCII to six for each unit.
     stats = pl.when(length <= MAX_STATS_BYTES).then(2 * length + 6 * (length - characters)).otherwise(0)
-    values = pl.col("partitionValues").map.values().list.join("", ignore_nulls=True).str.len_bytes()
+    entries = pl.col("partitionValues").map
+    names = entries.keys().list.join("").str.len_bytes() + 6 * entries.len()
+    values = entries.values().list.join("", ignore_nulls=True).str.len_bytes()
     path = pl.col("encoded").str.len_bytes()
-    weight = pl.sum_horizontal(part.cast(pl.Int64) for part in (stats, 6 * values, path)) + _LINE_BYTES
+    weight = (
+        pl.sum_horizontal(part.cast(pl.Int64) for part in (stats, 6 * (names + values), path)) + _LINE_BYTES
+    )
     total = rows.select(weight.cum_sum()).to_series()
     return max(int((total <= MAX_BYTES).sum()), 1)
 

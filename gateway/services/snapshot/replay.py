@@ -9,11 +9,14 @@ import polars as pl
 
 from gateway.errors import Unsupported
 from gateway.ports import LogFile
-from gateway.services.snapshot.actions import FILES, NO_FILES, Actions
+from gateway.services.snapshot.actions import NO_FILES, Actions
+from gateway.services.snapshot.reconcile import COMMIT, compacted, find_live
 from gateway.services.snapshot.snapshot import Snapshot
 
 # A refresh appends a chunk; reading many small ones costs more than joining them now and then.
 _MAX_CHUNKS: Final = 32
+# Files that are gone still take memory until the rest is copied, which is worth it when they are the most.
+_MAX_DROPPED: Final = 1000
 
 
 def load(
@@ -27,7 +30,11 @@ def load(
         protocol, metadata = commit.protocol or protocol, commit.metadata or metadata
     if protocol is None or metadata is None:
         raise Unsupported("the table's log is damaged: it has no protocol or no metaData action")
+    seen = sum(part.files.height + part.dropped for part in (*checkpoint, *commits))
     files = _reconcile(files, commits)
+    dropped = seen - files.height
+    if dropped > files.height + _MAX_DROPPED:
+        files, dropped = compacted(files), 0
     return Snapshot(
         version=version,
         protocol=protocol,
@@ -35,39 +42,37 @@ def load(
         files=files,
         size=int(files["size"].cast(pl.Int128).sum()),
         anchor=anchor,
+        dropped=dropped,
     )
 
 
 def advance(base: Snapshot, commits: Sequence[Actions], version: int, anchor: LogFile) -> Snapshot:
     """Return the version that a snapshot becomes by the commits after it."""
     before = Actions(
-        files=base.files, removed=pl.Series(dtype=pl.String), protocol=base.protocol, metadata=base.metadata
+        files=base.files,
+        removed=pl.Series(dtype=pl.String),
+        protocol=base.protocol,
+        metadata=base.metadata,
+        dropped=base.dropped,
     )
     return load([before], commits, version, anchor)
 
 
 def _reconcile(files: pl.DataFrame, commits: Sequence[Actions]) -> pl.DataFrame:
-    """Return the files that are live after the commits; within one, what it adds outlives what it removes."""
+    """Return the files that are live after the commits."""
     added = _numbered([commit.files for commit in commits])
     removed = _numbered([commit.removed.to_frame("path") for commit in commits])
     if added is None or removed is None or (added.is_empty() and removed.is_empty()):
         return files
-    last_removed = removed.group_by("path").agg(pl.col("commit").max().alias("removed"))
-    live = (
-        added.unique(subset="path", keep="last", maintain_order=True)
-        .join(last_removed, on="path", how="left", maintain_order="left")
-        .filter(pl.col("removed").is_null() | (pl.col("removed") <= pl.col("commit")))
-        .select(list(FILES))
-    )
     touched = pl.concat([added.select("path"), removed.select("path")]).unique()
     kept = files.join(touched, on="path", how="anti", maintain_order="left")
-    result = pl.concat([kept, live], rechunk=False)
+    result = pl.concat([kept, find_live(added, removed)], rechunk=False)
     return result.rechunk() if result.n_chunks() > _MAX_CHUNKS else result
 
 
 def _numbered(frames: Sequence[pl.DataFrame]) -> pl.DataFrame | None:
     numbered = [
-        frame.with_columns(pl.lit(number, dtype=pl.Int64).alias("commit"))
+        frame.with_columns(pl.lit(number, dtype=pl.Int64).alias(COMMIT))
         for number, frame in enumerate(frames)
     ]
     return pl.concat(numbered) if numbered else None

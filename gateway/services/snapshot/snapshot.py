@@ -12,6 +12,9 @@ from gateway.ports import LogFile
 
 # Views, offsets and validity, which the estimate of a frame's size leaves out.
 _BYTES_PER_ROW: Final = 100
+_BYTES_PER_DROPPED: Final = 500
+# What a snapshot takes without a file and a schema: a thousand small tables are no small matter either.
+_BYTES_PER_SNAPSHOT: Final = 24 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +37,12 @@ class Metadata:
     partition_columns: tuple[str, ...] = ()
     configuration: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def memory(self) -> int:
+        return len(self.schema_string) + sum(
+            len(key) + len(value) for key, value in self.configuration.items()
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
@@ -48,6 +57,8 @@ class Snapshot:
     size: int
     # The log file that holds the version.
     anchor: LogFile
+    # Files that are gone and still take memory.
+    dropped: int = 0
 
     @property
     def num_files(self) -> int:
@@ -55,4 +66,7 @@ class Snapshot:
 
     @property
     def memory(self) -> int:
-        return int(self.files.estimated_size()) + _BYTES_PER_ROW * self.files.height
+        files = int(self.files.estimated_size()) + _BYTES_PER_ROW * self.files.height
+        # Of a dropped file only the texts are left, as long as those of another.
+        dropped = self.dropped * (files // self.files.height if self.files.height else _BYTES_PER_DROPPED)
+        return _BYTES_PER_SNAPSHOT + self.metadata.memory + files + dropped

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from datetime import datetime
 
 from gateway.domain.grant import Grant
 from gateway.errors import InvalidArgument, Unsupported
@@ -32,7 +33,8 @@ async def find_view(store: SnapshotStore, log: TableLog, grant: Grant, at: Table
     _require_history(grant)
     time = parse_timestamp(at.timestamp) if asked == "timestamp" else None
     listing = await store.list_log(log)
-    version = at.version if time is None else (await _history(store, log, listing)).version_as_of(time)
+    history = await _history(store, log, listing) if time else None
+    version = _version_as_of(time, grant, history) if time and history else at.version
     _check(grant, listing, version)
     snapshot = await store.at(log, listing, version)
     return TableView(snapshot=snapshot, is_historical=True, timestamp=await _timestamp_of(snapshot, listing))
@@ -44,8 +46,19 @@ async def find_version(store: SnapshotStore, log: TableLog, grant: Grant, starti
         return await store.latest_version(log)
     _require_history(grant)
     time = parse_timestamp(starting_at)
-    history = await _history(store, log, await store.list_log(log))
-    return max(history.version_from(time), grant.start_version)
+    listing = await store.list_log(log)
+    history = await _history(store, log, listing)
+    version = history.since(grant.start_version).version_from(time)
+    _check(grant, listing, version)
+    return version
+
+
+def _version_as_of(time: datetime, grant: Grant, history: History) -> int:
+    shared = history.since(grant.start_version)
+    if shared.first > history.first and shared.begins_after(time):
+        # Not even whether and when there were earlier versions is shared.
+        raise _not_shared(grant)
+    return shared.version_as_of(time)
 
 
 async def _history(store: SnapshotStore, log: TableLog, listing: LogListing) -> History:
@@ -83,6 +96,10 @@ def _check(grant: Grant, listing: LogListing, version: int) -> None:
     if version < 0:
         raise InvalidArgument("a version must be greater than or equal to 0")
     if version < grant.start_version:
-        raise InvalidArgument(f"You can only query table data since version {grant.start_version}")
+        raise _not_shared(grant)
     if version > listing.latest:
         raise InvalidArgument(f"version {version} is after the latest available version {listing.latest}")
+
+
+def _not_shared(grant: Grant) -> InvalidArgument:
+    return InvalidArgument(f"You can only query table data since version {grant.start_version}")

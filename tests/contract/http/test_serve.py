@@ -46,7 +46,10 @@ async def test_a_socket_that_is_bound_already_is_used() -> None:
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         bound = sock.getsockname()[1]
-        async with serve(application(), Listen(sock=sock), Limits()) as port, ClientSession() as session:
+        async with (
+            serve(application(), Listen(sockets=(sock,)), Limits()) as port,
+            ClientSession() as session,
+        ):
             assert port == bound
             async with session.get(f"http://127.0.0.1:{port}/") as response:
                 assert response.status == 200

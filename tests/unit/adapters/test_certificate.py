@@ -1,6 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from gateway.adapters.certificate import server_context
 from gateway.config.schema import SslConfig
@@ -29,3 +37,40 @@ def test_a_certificate_that_does_not_fit_its_key_is_a_clear_error(tmp_path):
 
     with pytest.raises(InvalidArgument, match="cannot be used with its key"):
         server_context(settings, "127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    "password", [None, b"another", b"\xff\xfe", b"x" * 2000], ids=["none", "wrong", "no text", "too long"]
+)
+def test_an_encrypted_key_without_its_password_is_a_clear_error_and_no_question(tmp_path, password):
+    tls = new_authority(tmp_path).issue("edge")
+    encrypt(Path(tls.key), b"secret")
+    file = tmp_path / "password"
+    file.write_bytes(password or b"")
+    settings = SslConfig(
+        certificateFile=tls.certificate,
+        certificateKeyFile=tls.key,
+        certificatePasswordFile=str(file) if password else "",
+    )
+
+    with pytest.raises(InvalidArgument, match="cannot be used with its key"):
+        server_context(settings, "127.0.0.1")
+
+
+def test_an_encrypted_key_is_opened_with_the_password_in_the_file(tmp_path):
+    tls = new_authority(tmp_path).issue("edge")
+    encrypt(Path(tls.key), b"secret")
+    file = tmp_path / "password"
+    file.write_bytes(b"secret\r\n")
+
+    server_context(
+        SslConfig(
+            certificateFile=tls.certificate, certificateKeyFile=tls.key, certificatePasswordFile=str(file)
+        ),
+        "127.0.0.1",
+    )
+
+
+def encrypt(file: Path, password: bytes) -> None:
+    key = load_pem_private_key(file.read_bytes(), password=None)
+    file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password)))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 import stat
 from concurrent.futures import ThreadPoolExecutor
@@ -175,6 +176,12 @@ def test_embedded_keys_that_others_may_read_are_refused(tmp_path):
     (file,) = tmp_path.iterdir()
     file.chmod(0o640)
     with pytest.raises(ConfigError, match="chmod 600"):
+        embedded_keys(tmp_path)
+
+
+def test_a_pipe_in_the_place_of_embedded_keys_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "embedded.key", 0o600)
+    with pytest.raises(ConfigError, match="damaged"):
         embedded_keys(tmp_path)
 
 

@@ -54,3 +54,10 @@ def test_a_private_file_is_not_replaced_unasked(tmp_path):
     with pytest.raises(FileExistsError):
         write_private(file, "new", replace=False)
     assert file.read_text() == "old"
+
+
+@pytest.mark.parametrize("replace", [True, False])
+def test_nothing_is_left_of_a_file_that_could_not_be_written(tmp_path, replace):
+    with pytest.raises(UnicodeEncodeError):
+        write_private(tmp_path / "a.share", "half\ud800", replace=replace)
+    assert list(tmp_path.iterdir()) == []

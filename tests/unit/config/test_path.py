@@ -92,3 +92,16 @@ def test_what_does_not_look_like_a_secret_is_quoted(text):
 def test_urls_lose_their_passwords_and_signatures():
     text = "s3://key:hunter2@bucket/x and https://a.example/x?sig=hunter2&b=c"
     assert redacted(text) == "s3://…@bucket/x and https://a.example/x?sig=…&b=c"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s3://AKIA:hun/ter2@bucket/x",
+        "https://x.example bearerToken: hun/ter2",
+        "x authorization: bearerToken:?  hun/ter2",
+        'a secret: "hun/ter2"',
+    ],
+)
+def test_secrets_with_slashes_and_of_lines_run_together_are_not_shown(text):
+    assert "ter2" not in quoted(text)

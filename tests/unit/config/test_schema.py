@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from pydantic import ValidationError
 
-from gateway.config.schema import Config, ServiceName
+from gateway.config.schema import Config, ServiceName, StorageConfig
 
 
 def test_the_defaults_are_one_process_on_loopback():
@@ -35,3 +35,8 @@ def test_keys_are_spelt_as_in_the_file():
     assert Config.model_validate({"publicUrl": "x"}).public_url == "x"
     with pytest.raises(ValidationError):
         Config.model_validate({"public_url": "x"})
+
+
+def test_a_vendors_options_are_not_shown():
+    storage = StorageConfig(name="a", prefix="s3://b", vendor="aws", options={"secretKey": "hunter2"})
+    assert "hunter2" not in repr(storage)

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from gateway.domain.local_file import open_beneath
+from gateway.domain.local_file import modified_at, open_beneath
 
 
 @pytest.fixture
@@ -100,3 +100,17 @@ def test_nothing_is_left_open_whether_it_succeeds_or_fails(root):
         open_beneath(root, ["sales", "orders", "gone"])
 
     assert open_descriptors() == before
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "text"),
+    [
+        (1_700_000_000_123_456_789, "2023-11-14T22:13:20.123456+00:00"),
+        (-1, "1970-01-01T00:00:00+00:00"),
+        (2**62 * 1000, "9999-12-31T00:00:00+00:00"),
+    ],
+)
+def test_time_of_change_is_one_that_a_datetime_can_hold(nanoseconds, text):
+    status = os.stat_result([0] * 10, {"st_mtime_ns": nanoseconds})
+
+    assert modified_at(status).isoformat() == text

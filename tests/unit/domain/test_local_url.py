@@ -8,19 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.domain.key import Key, Keys
-from gateway.domain.local_url import LocalUrl, parse, shared_query, sign, verify
+from gateway.domain.local_url import LocalUrl, parse, root_key, shared_query, sign, verify
 
 NOON = datetime(2025, 6, 1, 12, tzinfo=UTC)
 END = int((NOON + timedelta(hours=1)).timestamp())
 KEY = Key(id="k1", secret=b"s" * 32)
 OTHER = Key(id="k2", secret=b"t" * 32)
 KEYS = Keys(current=KEY)
+ROOT = "/data/lake"
 
 
 def signed(path: str = "sales/orders/part-0.parquet", *, key: Key = KEY) -> tuple[str, str, str]:
     """Return storage, path and query of a signed URL, as they stand in it."""
     directory, _, file = path.rpartition("/")
-    (signature,) = sign(key, "lake", f"{directory}/", [file], depth=2, expires_at=END)
+    (signature,) = sign(root_key(key, ROOT), "lake", f"{directory}/", [file], depth=2, expires_at=END)
     return "lake", path, shared_query(key, 2, END) + signature
 
 
@@ -35,14 +36,14 @@ def test_url_that_was_signed_is_believed_until_it_expires():
 
     assert url.expires_at == END
     assert url.depth == 2
-    assert verify(url, KEYS, NOON)
-    assert verify(url, KEYS, datetime.fromtimestamp(END - 1, tz=UTC))
+    assert verify(url, ROOT, KEYS, NOON)
+    assert verify(url, ROOT, KEYS, datetime.fromtimestamp(END - 1, tz=UTC))
 
 
 def test_url_is_dead_in_the_second_it_expires():
     url = parsed(*signed())
 
-    assert not verify(url, KEYS, datetime.fromtimestamp(END, tz=UTC))
+    assert not verify(url, ROOT, KEYS, datetime.fromtimestamp(END, tz=UTC))
 
 
 def test_query_looks_presigned_to_clients():
@@ -69,14 +70,19 @@ def test_query_looks_presigned_to_clients():
 def test_url_that_was_changed_anywhere_is_not_believed(change):
     url = parsed(*signed())
 
-    assert not verify(replace(url, **change), Keys(current=KEY, previous=OTHER), NOON)
+    assert not verify(replace(url, **change), ROOT, Keys(current=KEY, previous=OTHER), NOON)
+
+
+@pytest.mark.parametrize("root", ["/data", "/data/lake2", "/", ""])
+def test_url_does_not_follow_its_storage_to_another_place(root):
+    assert not verify(parsed(*signed()), root, KEYS, NOON)
 
 
 def test_signature_of_the_previous_key_is_still_believed():
     url = parsed(*signed(key=OTHER))
 
-    assert verify(url, Keys(current=KEY, previous=OTHER), NOON)
-    assert not verify(url, Keys(current=KEY), NOON)
+    assert verify(url, ROOT, Keys(current=KEY, previous=OTHER), NOON)
+    assert not verify(url, ROOT, Keys(current=KEY), NOON)
 
 
 def test_signature_is_compared_as_text_so_that_it_has_no_second_spelling():
@@ -85,14 +91,14 @@ def test_signature_is_compared_as_text_so_that_it_has_no_second_spelling():
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     respelled = query[:-1] + alphabet[alphabet.index(query[-1]) ^ 1]
 
-    assert not verify(parsed(storage, path, respelled), KEYS, NOON)
+    assert not verify(parsed(storage, path, respelled), ROOT, KEYS, NOON)
 
 
 def test_spelling_that_a_client_chose_names_the_path_that_was_signed():
     storage, _, query = signed("t/date%3D2021/a%20b.parquet")
 
-    assert verify(parsed(storage, "t/date=2021/a%20b.parquet", query), KEYS, NOON)
-    assert verify(parsed(storage, "%74/date%3d2021/a%20b.parquet", query), KEYS, NOON)
+    assert verify(parsed(storage, "t/date=2021/a%20b.parquet", query), ROOT, KEYS, NOON)
+    assert verify(parsed(storage, "%74/date%3d2021/a%20b.parquet", query), ROOT, KEYS, NOON)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +137,7 @@ def test_query_that_we_do_not_write_is_not_read(query):
 def test_parameters_may_come_in_any_order():
     storage, path, query = signed()
 
-    assert verify(parsed(storage, path, "&".join(reversed(query.split("&")))), KEYS, NOON)
+    assert verify(parsed(storage, path, "&".join(reversed(query.split("&")))), ROOT, KEYS, NOON)
 
 
 @pytest.mark.parametrize("storage", ["", "Lake", "..", "%6Cake", "lake ", "l\nake", "\udc80"])
@@ -152,7 +158,7 @@ def test_path_that_is_ambiguous_is_not_read(path):
 def test_whatever_is_sent_is_read_or_not_without_an_error(storage, path, query):
     url = parse(storage, path, query)
 
-    assert url is None or not verify(url, KEYS, NOON)
+    assert url is None or not verify(url, ROOT, KEYS, NOON)
 
 
 def test_signature_is_not_printed():

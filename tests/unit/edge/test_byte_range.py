@@ -17,6 +17,8 @@ from gateway.edge.byte_range import ByteRange, parse_range
         ("bytes=-30", (0, 10)),
         ("bytes=5-99999999", (5, 10)),
         ("bytes=9-9", (9, 10)),
+        (f"bytes=5-{2**64}", (5, 10)),
+        (f"bytes=-{2**64}", (0, 10)),
         ("Bytes= 2-5 ", (2, 6)),
     ],
 )
@@ -26,7 +28,9 @@ def test_single_range_is_cut_to_the_file(header, expected):
     assert parse_range(header, 10) == ByteRange(start=start, end=end)
 
 
-@pytest.mark.parametrize("header", ["bytes=10-", "bytes=10-12", "bytes=999-1000", "bytes=-0"])
+@pytest.mark.parametrize(
+    "header", ["bytes=10-", "bytes=10-12", "bytes=999-1000", "bytes=-0", f"bytes={2**64}-"]
+)
 def test_range_outside_of_the_file_is_empty(header):
     part = parse_range(header, 10)
 

@@ -8,11 +8,12 @@ from aiohttp.test_utils import make_mocked_request
 from grpc import aio
 
 from gateway.domain.audit import AuditKind
+from gateway.domain.rate import Rate
 from gateway.edge.auth import ANONYMOUS
 from gateway.edge.exchange import Edge, Exchange, grant_error
 from gateway.edge.lists import ListRenderer
-from gateway.edge.rate import RateLimiter
-from gateway.edge.settings import EdgePorts, EdgeSettings, Rate
+from gateway.edge.rate import LocalBuckets, RateLimiter
+from gateway.edge.settings import EdgePorts, EdgeSettings
 from gateway.errors import NotFound, Unauthenticated, Unavailable
 from gateway.rpc.status import ERROR_CODE
 from gateway.v1.catalog_pb2 import ListSharesRequest
@@ -32,7 +33,7 @@ def exchange(
     rate = Rate(requests_per_second=1, burst=1)
     settings = EdgeSettings(rate_of=lambda _: rate, anonymous=anonymous, request_timeout=timedelta(seconds=7))
     ports = EdgePorts(audit=FakeAuditLog(), metrics=FakeHttpMetrics(), clock=lambda: NOON)
-    limiter = RateLimiter(settings.rate_of, ports.clock)
+    limiter = RateLimiter(settings.rate_of, LocalBuckets(ports.clock))
     edge = Edge(
         settings=settings,
         services=services.stubs,

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import os
 import threading
@@ -8,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from gateway.edge.local_files import FileGone, FileRefused, open_local_file
+from gateway.edge.local_files import FileFailed, FileGone, FileRefused, open_local_file
 
 
 @pytest.fixture
@@ -57,6 +58,17 @@ async def test_tag_changes_with_the_file(root):
 async def test_file_that_is_not_there_is_gone(root, segments):
     with pytest.raises(FileGone):
         await open_local_file(root, segments)
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.ENFILE, errno.EIO, errno.ESTALE])
+async def test_file_that_cannot_be_opened_for_now_is_neither_gone_nor_refused(root, monkeypatch, code):
+    def fail(*_: object, **__: object) -> int:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "open", fail)
+
+    with pytest.raises(FileFailed):
+        await open_local_file(root, ["t", "part-0.parquet"])
 
 
 @pytest.mark.parametrize("name", ["link", "folder", "pipe", "..", "part-0.parquet/x"])

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.edge.settings import EdgeSettings, Rate
+from gateway.domain.rate import Rate
+from gateway.edge.settings import EdgeSettings
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,7 @@ def test_without_authorization_nothing_starts(faults_of, text):
         "allowAnonymous: true",
         "allowAnonymous: true\nhost: localhost",
         "allowAnonymous: true\nhost: '::1'",
+        "allowAnonymous: true\nservices: {listen: 'unix:/run/sluice.sock'}",
     ],
 )
 def test_with_it_or_with_leave_everything_does(faults_of, text):
@@ -117,6 +118,12 @@ def test_a_process_without_the_catalog_needs_no_recipients(faults_of):
     run = [name for name in ServiceName if name != "catalog"]
     faults = faults_of("", {"SLUICE_SERVICES_RUN": ",".join(run)}, complete=False)
     assert "recipients" not in faults
+
+
+def test_everybody_is_not_served_through_an_edge_elsewhere(faults_of):
+    text = "allowAnonymous: true\nservices: {listen: '0.0.0.0:7001', tls: {certificate: a, key: b, ca: c}}"
+    faults = faults_of(text, complete=False)
+    assert "services.listen on loopback only" in faults["allowAnonymous"].message
 
 
 @pytest.mark.parametrize(

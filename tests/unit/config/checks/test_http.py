@@ -97,3 +97,27 @@ def test_tls_needs_files_that_can_be_read(faults_of, tmp_path):
     assert "cannot be read (No such file or directory)" in faults["ssl.certificateFile"].message
     assert "is missing" in faults["ssl.certificateKeyFile"].message
     assert "hunter2" not in str(faults)
+
+
+@pytest.mark.parametrize("workers", [0, 65, "many"])
+def test_workers_are_at_least_one_and_not_too_many(faults_of, workers):
+    assert list(faults_of(f"http: {{workers: {workers}}}")) == ["http.workers"]
+
+
+@pytest.mark.parametrize(
+    "run", ["[edge, catalog]", "[catalog]", "[edge, catalog, snapshot, presign, vending]"]
+)
+def test_several_workers_are_for_an_edge_alone(faults_of, run):
+    faults = faults_of(f"http: {{workers: 2}}\nservices: {{run: {run}, listen: 127.0.0.1:7001}}")
+    assert "set services.run to [edge]" in faults["http.workers"].message
+    assert "http.workers" not in faults_of("http: {workers: 2}\nservices: {run: [edge]}")
+    assert "http.workers" not in faults_of(f"http: {{workers: 1}}\nservices: {{run: {run}}}")
+
+
+def test_a_broken_list_of_services_is_not_blamed_on_workers(faults_of):
+    assert "http.workers" not in faults_of("http: {workers: 2}\nservices: {run: [egde]}")
+
+
+def test_workers_need_a_certificate_that_all_of_them_have(faults_of):
+    text = "http: {workers: 2}\nservices: {run: [edge]}\nssl: {selfSigned: true}"
+    assert "ssl.selfSigned" in faults_of(text)["http.workers"].message

@@ -72,6 +72,12 @@ def test_a_secret_stands_for_all_purposes_but_not_for_grants_between_processes(m
     assert missing_in({"current": {"secret": SECRET}}, service) == needed
 
 
+def test_a_public_key_beside_the_secret_needs_its_private_half(missing_in):
+    assert missing_in({"current": {"secret": SECRET, "grantPublicKey": public_pem(PRIVATE)}}) == [
+        "grantPrivateKey"
+    ]
+
+
 def test_keys_of_their_own_will_do(missing_in):
     keys = {"sealing": SECRET, "localUrl": SECRET, "grantPublicKey": public_pem(PRIVATE)}
     assert missing_in({"current": keys}, "presign") == []
@@ -101,10 +107,13 @@ def test_bytes_count_not_characters(faults_of):
     assert not faults_of(f"keys: {{current: {{secret: {'ü' * 16}}}}}")
 
 
-@pytest.mark.parametrize("key", ["grantPrivateKey", "grantPublicKey"])
-def test_what_is_no_key_is_refused_without_showing_it(faults_of, key):
+@pytest.mark.parametrize(
+    ("key", "faulty"),
+    [("grantPrivateKey", ["grantPrivateKey"]), ("grantPublicKey", ["grantPublicKey", "grantPrivateKey"])],
+)
+def test_what_is_no_key_is_refused_without_showing_it(faults_of, key, faulty):
     faults = faults_of(f"keys: {{current: {{secret: {SECRET}, {key}: hunter2}}}}")
-    assert list(faults) == [f"keys.current.{key}"]
+    assert list(faults) == [f"keys.current.{name}" for name in faulty]
     assert "hunter2" not in str(faults)
 
 

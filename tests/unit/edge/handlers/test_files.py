@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 from collections.abc import AsyncIterator
@@ -257,6 +258,25 @@ async def test_file_that_becomes_shorter_is_cut_off_and_does_not_look_complete(f
     assert len(reply.body) <= 300_000
 
 
+async def test_file_that_cannot_be_read_to_its_end_is_cut_off_and_nothing_is_put_in_its_place(
+    files, monkeypatch
+):
+    (files.table / "failing").write_bytes(b"x" * 1_000_000)
+    real = os.pread
+
+    def fail(descriptor: int, length: int, offset: int) -> bytes:
+        if offset:
+            raise OSError(errno.EIO, "input/output error")
+        return real(descriptor, length, offset)
+
+    monkeypatch.setattr(os, "pread", fail)
+
+    reply = await files.get(await files.sign("failing"))
+
+    assert not reply.complete
+    assert set(reply.body) <= set(b"x")
+
+
 async def test_no_answer_leaves_a_file_open(files):
     target = await files.sign("part-0.parquet")
     # One thread does one thing after another: what comes last comes after every close.
@@ -438,9 +458,8 @@ async def test_url_without_a_storage_is_nothing_at_all(files):
 @pytest.mark.parametrize("depth", [3, 4, 9])
 async def test_file_that_is_not_below_its_tables_directory_is_refused(files, depth):
     path = "sales/orders/part-0.parquet"
-    (signature,) = local_url.sign(
-        KEYS.current, "lake", "", [path], depth=depth, expires_at=int(END.timestamp())
-    )
+    key = local_url.root_key(KEYS.current, str(files.root))
+    (signature,) = local_url.sign(key, "lake", "", [path], depth=depth, expires_at=int(END.timestamp()))
     query = local_url.shared_query(KEYS.current, depth, int(END.timestamp())) + signature
 
     assert_refused(await files.get(f"/delta-sharing/files/lake/{path}?{query}"))
@@ -472,6 +491,15 @@ async def test_signature_for_one_storage_does_not_open_another(files):
     target = await files.sign("part-0.parquet")
 
     assert_refused(await files.get(target.replace("/lake/", "/other/")))
+
+
+async def test_url_does_not_open_what_lies_where_its_storage_was_moved_to(files, lake, clock):
+    target = await files.sign("part-0.parquet")
+    (lake.parent / "moved" / "sales" / "orders").mkdir(parents=True)
+    (lake.parent / "moved" / "sales" / "orders" / "part-0.parquet").write_bytes(b"of somebody else")
+    moved = FilesHandler(roots={"lake": lake.parent / "moved"}.get, keys=KEYS, clock=lambda: clock[0])
+    async with memory_server(files_app(moved, "/delta-sharing")) as server:
+        assert_refused(await server.get(target, {}))
 
 
 async def test_storage_that_was_removed_serves_no_more(files):

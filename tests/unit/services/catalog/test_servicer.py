@@ -549,6 +549,26 @@ async def test_a_list_is_answered_again_from_memory_until_the_content_changes(be
     again = await bench.servicer.ListShares(request, LOCAL)
     assert again is first
 
-    bench.catalog.replace(build_index(Config.model_validate(CONTENT | {"shares": [], "recipients": [dict(r, shares=[]) for r in CONTENT["recipients"]]})))
+    bench.catalog.replace(
+        build_index(
+            Config.model_validate(
+                CONTENT | {"shares": [], "recipients": [dict(r, shares=[]) for r in CONTENT["recipients"]]}
+            )
+        )
+    )
 
     assert not (await bench.servicer.ListShares(request, LOCAL)).items
+
+
+@pytest.mark.parametrize("context", [LOCAL, BY_EDGE], ids=["in this process", "in another"])
+async def test_a_recipient_whom_an_edge_sends_away_is_in_the_edges_own_log(bench, context):
+    with pytest.raises(Unauthenticated):
+        await bench.servicer.Resolve(resolve(caller=pb.Caller(token_sha256=sha256("nobody"))), context)
+    assert bench.audit == FakeAuditLog()
+
+
+async def test_an_edge_that_tries_to_act_for_a_recipient_is_refused_and_audited_here(bench):
+    with pytest.raises(PermissionDenied):
+        await bench.servicer.Resolve(resolve(caller=pb.Caller(recipient="acme")), BY_EDGE)
+    (event,) = bench.audit.noted
+    assert (event.kind, event.actor, event.principal) == (AuditKind.DENIAL, "edge", "")

@@ -8,7 +8,7 @@ from gateway.domain.audit import AuditEvent, AuditKind
 from gateway.domain.grant import Audience
 from gateway.domain.location import parse_location
 from gateway.domain.name import TableName
-from gateway.domain.principal import Permission, Principal, PrincipalKind
+from gateway.domain.principal import Principal, PrincipalKind
 from gateway.domain.table import Table
 from gateway.errors import (
     GatewayError,
@@ -33,9 +33,6 @@ TABLE = Table(
 )
 ACME = Principal(name="acme", kind=PrincipalKind.RECIPIENT, shares=frozenset())
 ACTOR = Principal(name="lineage", kind=PrincipalKind.SERVICE, shares=frozenset())
-EDGE = Principal(
-    name="edge", kind=PrincipalKind.SERVICE, shares=frozenset(), permissions=frozenset({Permission.EDGE})
-)
 BY_ACTOR = Asker(principal=ACME, actor="lineage", edge=False)
 BY_EDGE = Asker(principal=ACME, edge=True)
 VISITOR = Visitor(local=False, service=ACTOR)
@@ -108,8 +105,6 @@ async def test_an_edge_keeps_its_own_log(trail, audit):
     await trail.keep_grant(CALL, BY_EDGE, TABLE, [Audience.PRESIGN], EXPIRY)
     trail.note_answer(CALL, BY_EDGE)
     trail.note_error(CALL, NotFound("x"), VISITOR, BY_EDGE)
-    trail.note_error(CALL, Unauthenticated("x"), Visitor(local=True), None)
-    trail.note_error(CALL, Unauthenticated("x"), Visitor(local=False, service=EDGE), None)
     assert audit == FakeAuditLog()
 
 

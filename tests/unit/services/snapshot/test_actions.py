@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gateway.demo.checkpoint import to_checkpoint
 from gateway.errors import GatewayError, Unsupported
-from gateway.services.snapshot.actions import FILES, read_checkpoint, read_commit
+from gateway.services.snapshot.actions import FILES, read_checkpoint, read_commits
 from gateway.services.snapshot.snapshot import Metadata, Protocol
 from tests.builders import add, remove
 
@@ -31,9 +31,12 @@ def lines(*actions, ensure_ascii: bool = True) -> bytes:
     return "".join(json.dumps(action, ensure_ascii=ensure_ascii) + "\n" for action in actions).encode()
 
 
+def read_commit(content: bytes):
+    return read_commits([(_NAME, content)])
+
+
 def test_a_commit_adds_files_with_what_the_log_says_of_them():
     actions = read_commit(
-        _NAME,
         lines(
             {"commitInfo": {"operation": "WRITE"}},
             add("day=1/a", size=5, stats='{"numRecords":1}', partitionValues={"day": "1", "hour": None}),
@@ -64,7 +67,7 @@ def test_a_commit_adds_files_with_what_the_log_says_of_them():
 
 
 def test_a_commit_removes_files():
-    actions = read_commit(_NAME, lines(remove("a"), remove("b")))
+    actions = read_commit(lines(remove("a"), remove("b")))
 
     assert actions.removed.to_list() == ["a", "b"]
     assert actions.files.is_empty()
@@ -73,7 +76,7 @@ def test_a_commit_removes_files():
 def test_a_commit_states_protocol_and_metadata():
     protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["deletionVectors"]}
 
-    actions = read_commit(_NAME, lines({"protocol": protocol}, {"metaData": _METADATA}))
+    actions = read_commit(lines({"protocol": protocol}, {"metaData": _METADATA}))
 
     assert actions.protocol == Protocol(min_reader_version=3, reader_features=("deletionVectors",))
     assert actions.metadata == Metadata(
@@ -85,7 +88,7 @@ def test_a_commit_states_protocol_and_metadata():
 
 
 def test_a_commit_without_partition_values_has_none():
-    actions = read_commit(_NAME, b'{"add":{"path":"a","size":1}}\n')
+    actions = read_commit(b'{"add":{"path":"a","size":1}}\n')
 
     assert actions.files["partitionValues"].to_list() == [{}]
 
@@ -109,11 +112,35 @@ def test_a_commit_without_partition_values_has_none():
 )
 def test_a_damaged_commit_is_named(content):
     with pytest.raises(Unsupported, match=rf"the table's log is damaged: {_NAME}"):
-        read_commit(_NAME, content)
+        read_commit(content)
+
+
+def test_the_damaged_one_of_several_commits_is_named():
+    commits = [("a.json", lines(add("a"))), ("b.json", b'{"add"'), ("c.json", lines(add("c")))]
+
+    with pytest.raises(Unsupported, match=r"the table's log is damaged: b\.json"):
+        read_commits(commits)
+
+
+def test_of_several_commits_the_last_protocol_and_metadata_hold():
+    first = lines({"protocol": {"minReaderVersion": 1}}, {"metaData": _METADATA})
+    second = lines({"protocol": {"minReaderVersion": 2}})
+
+    actions = read_commits([("a.json", first), ("b.json", second), ("c.json", b"")])
+
+    assert actions.protocol == Protocol(min_reader_version=2)
+    assert actions.metadata is not None
+    assert actions.metadata.id == "t"
+
+
+def test_a_reader_feature_without_a_name_is_one_that_nobody_knows():
+    actions = read_commit(lines({"protocol": {"minReaderVersion": 3, "readerFeatures": [None]}}))
+
+    assert actions.protocol == Protocol(min_reader_version=3, reader_features=("",))
 
 
 def test_an_empty_commit_says_nothing():
-    actions = read_commit(_NAME, b"")
+    actions = read_commit(b"")
 
     assert actions.files.is_empty()
     assert actions.removed.is_empty()
@@ -129,7 +156,7 @@ def test_a_checkpoint_says_what_its_commits_said():
     ]
     [content] = to_checkpoint(said)
 
-    checkpoint, commit = read_checkpoint("c.parquet", content), read_commit(_NAME, lines(*said))
+    checkpoint, commit = read_checkpoint("c.parquet", content), read_commit(lines(*said))
 
     assert checkpoint.files.to_dicts() == commit.files.to_dicts()
     assert checkpoint.protocol == commit.protocol
@@ -181,7 +208,7 @@ def test_a_checkpoint_that_was_cut_short_is_named(data):
 def test_any_text_survives_a_commit(values, stats, ensure_ascii):
     content = lines(add("a", partitionValues=values, stats=stats), ensure_ascii=ensure_ascii)
 
-    [row] = read_commit(_NAME, content).files.to_dicts()
+    [row] = read_commit(content).files.to_dicts()
 
     assert row["partitionValues"] == values
     assert row["stats"] == stats
@@ -191,7 +218,7 @@ def test_any_text_survives_a_commit(values, stats, ensure_ascii):
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_commit_or_a_clear_error(content):
     try:
-        assert read_commit(_NAME, content).files["path"].null_count() == 0
+        assert read_commit(content).files["path"].null_count() == 0
     except GatewayError as exc:
         error = exc
     else:

@@ -52,6 +52,16 @@ def test_the_first_version_from_a_time_on_may_be_the_first_of_all():
     assert history.version_from(at(1001)) == 1
 
 
+@pytest.mark.parametrize(
+    ("since", "first", "timestamps"),
+    [(0, 1, (1000, 2000, 3000)), (1, 1, (1000, 2000, 3000)), (2, 2, (2000, 3000)), (9, 3, (3000,))],
+)
+def test_a_part_of_a_history_begins_with_a_version_that_is_there(since, first, timestamps):
+    history = history_of({1: 1000, 2: 2000, 3: 3000}).since(since)
+
+    assert (history.first, history.timestamps, history.latest) == (first, timestamps, 3)
+
+
 def test_a_commit_whose_file_is_older_than_the_one_before_counts_as_later():
     history = history_of({0: 5000, 1: 3000, 2: 4000, 3: 9000})
 

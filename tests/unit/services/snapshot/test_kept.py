@@ -71,10 +71,6 @@ def test_one_that_can_never_fit_is_not_kept_and_drops_nothing():
     assert kept.find("a") is TEN
 
 
-def test_memory_grows_with_the_files():
-    assert snapshot(1000).memory > 50 * snapshot(10).memory
-
-
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(1, 40))))
 def test_the_bound_always_holds(steps):

@@ -140,6 +140,15 @@ def test_long_partition_values_make_short_pages():
     assert all(len(page.lines) <= MAX_BYTES for page in pages)
 
 
+def test_long_partition_names_make_short_pages():
+    names = {f"{number:02d}{'k' * 200}": None for number in range(50)}
+
+    pages = list(render_pages(many(1000, partitionValues=names), _LINES))
+
+    assert sum(page.files for page in pages) == 1000
+    assert all(len(page.lines) <= MAX_BYTES for page in pages)
+
+
 def test_statistics_that_would_fill_a_message_are_left_out():
     files = files_of({"path": "a", "stats": "x" * (MAX_STATS_BYTES + 1)}, {"path": "b", "stats": "x"})
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gateway.demo.checkpoint import to_checkpoint
 from gateway.errors import Unsupported
 from gateway.ports import LogFile
-from gateway.services.snapshot.actions import FILES, read_checkpoint, read_commit
+from gateway.services.snapshot.actions import FILES, read_checkpoint, read_commits
 from gateway.services.snapshot.replay import advance, load
 from tests.builders import PLAIN_PROTOCOL, STARTED_AT, add, remove
 
@@ -29,11 +29,23 @@ _quick = settings(deadline=None, max_examples=30)
 
 
 def commit(*actions):
-    return read_commit("commit.json", "".join(json.dumps(action) + "\n" for action in actions).encode())
+    return read_commits([("commit.json", to_lines(actions))])
+
+
+def to_lines(actions):
+    return "".join(json.dumps(action) + "\n" for action in actions).encode()
 
 
 def commit_of(changes):
     return commit(*(remove(path) if size is None else add(path, size=size) for path, size in changes.items()))
+
+
+def batch_of(history):
+    """Read all commits at once."""
+    contents = [
+        [remove(path) if size is None else add(path, size=size) for path, size in c.items()] for c in history
+    ]
+    return read_commits([(f"{n}.json", to_lines(actions)) for n, actions in enumerate(contents)])
 
 
 def live_of(snapshot):
@@ -92,7 +104,7 @@ def test_an_empty_table_has_the_columns_of_any_other():
     assert (snapshot.size, snapshot.num_files) == (0, 0)
 
 
-def test_a_commit_that_changes_no_file_shares_the_frame():
+def test_a_commit_that_changes_no_file_leaves_them_as_they_are():
     before = load([], [commit(*_FIRST, add("a"))], 0, _ANCHOR)
 
     after = advance(before, [commit({"commitInfo": {}})], 1, _ANCHOR)
@@ -110,6 +122,19 @@ def test_a_replay_agrees_with_a_dictionary(history):
     snapshot = load([], [commit(*_FIRST), *map(commit_of, history)], len(history), _ANCHOR)
 
     assert live_of(snapshot) == list(model.items())
+
+
+@_quick
+@given(_COMMITS.filter(bool), _COMMITS.filter(bool))
+def test_commits_that_are_read_at_once_come_to_the_same(earlier, later):
+    base = load([], [commit(*_FIRST, *(add(path) for path in "abcd"))], 0, _ANCHOR)
+
+    at_once = load([], [commit(*_FIRST), batch_of(earlier), batch_of(later)], 1, _ANCHOR)
+    one_by_one = load([], [commit(*_FIRST), *map(commit_of, [*earlier, *later])], 1, _ANCHOR)
+    assert live_of(at_once) == live_of(one_by_one)
+    assert live_of(advance(base, [batch_of(earlier)], 1, _ANCHOR)) == live_of(
+        advance(base, [commit_of(changes) for changes in earlier], 1, _ANCHOR)
+    )
 
 
 @_quick
@@ -153,6 +178,27 @@ def test_files_that_stay_keep_their_order(history):
     touched = {path for changes in history for path in changes}
     kept = [path for path in snapshot.files["path"] if path not in touched]
     assert after.files["path"].to_list()[: len(kept)] == kept
+
+
+def test_what_was_removed_takes_no_memory_for_long():
+    batch = [f"f{number}" for number in range(1500)]
+    snapshot = load([], [commit(*_FIRST, add("stays"), *map(add, batch))], 0, _ANCHOR)
+
+    emptied = advance(snapshot, [commit(*map(remove, batch))], 1, _ANCHOR)
+
+    assert live_of(emptied) == [("stays", 1)]
+    assert dict(emptied.files.schema) == FILES
+    assert emptied.dropped == 0
+
+
+def test_what_was_removed_counts_until_it_is_given_back():
+    snapshot = load([], [commit(*_FIRST, add("a"), add("b"), add("c")), commit(remove("a"))], 1, _ANCHOR)
+    assert (snapshot.num_files, snapshot.dropped) == (2, 1)
+
+    after = advance(snapshot, [batch_of([{"d": 1, "e": 1}, {"b": None, "d": None}])], 2, _ANCHOR)
+
+    assert (after.num_files, after.dropped) == (2, 3)
+    assert after.memory > snapshot.memory
 
 
 def test_many_refreshes_do_not_leave_many_chunks():

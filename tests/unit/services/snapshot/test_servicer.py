@@ -224,6 +224,23 @@ async def test_versions_before_the_first_that_is_shared_are_not_read(world, tabl
         await world.metadata(table, at=at_time(iso(0.5)), start_version=2)
 
 
+@pytest.mark.parametrize("hours", [-10, 0, 1.5])
+async def test_times_of_versions_that_are_not_shared_are_not_told(world, table, hours):
+    with pytest.raises(InvalidArgument) as caught:
+        await world.metadata(table, at=at_time(iso(hours)), start_version=2)
+
+    assert caught.value.message == "You can only query table data since version 2"
+
+
+async def test_nothing_is_shared_of_a_table_that_has_not_come_to_its_first_shared_version(world, table):
+    for ask in (
+        world.version(table, iso(0), start_version=9),
+        world.metadata(table, at=at_time(iso(2)), start_version=9),
+    ):
+        with pytest.raises(InvalidArgument, match="You can only query table data since version 9"):
+            await ask
+
+
 @pytest.mark.parametrize("version", [-1, 3, 2**62])
 async def test_a_version_that_does_not_exist_is_refused(world, table, version):
     with pytest.raises(InvalidArgument, match="version"):

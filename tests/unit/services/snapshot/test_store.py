@@ -10,7 +10,7 @@ from gateway.demo.partition import log_path
 from gateway.domain.log import checkpoint_name, commit_name, version_prefix
 from gateway.errors import InvalidArgument, Unavailable, Unsupported
 from gateway.services.snapshot.store import SnapshotStore, TableLog
-from tests.builders import STARTED_AT, STEP, location_of, numbers, rows
+from tests.builders import STARTED_AT, STEP, add, location_of, numbers, remove, rows
 from tests.fakes.log_reader import FakeLogReader
 
 _MEMORY = 1024 * 1024
@@ -107,6 +107,37 @@ async def test_all_that_ask_at_once_share_one_listing_and_one_reading(store, log
     assert len({id(snapshot) for snapshot in snapshots}) == 1
     assert reader.listed == [""]
     assert sorted(reader.read) == [commit_name(0), commit_name(1)]
+
+
+async def test_who_asks_after_a_commit_does_not_get_the_version_before_it(store, log, reader, table):
+    reader.may_read.clear()
+    before = asyncio.create_task(store.latest(log))
+    while not reader.read:
+        await asyncio.sleep(0)
+    table.append(rows([3]))
+    after = asyncio.create_task(store.latest(log))
+    while len(reader.listed) < 2:
+        await asyncio.sleep(0)
+    reader.may_read.set()
+
+    assert (await before).version == 1
+    assert (await after).version == 2
+
+
+async def test_a_log_of_more_commits_than_are_read_at_once_is_replayed_in_order(store, log, table):
+    for number in range(600):
+        table.commit(add(f"f{number}"), *([remove(f"f{number - 300}")] if number >= 300 else []))
+
+    assert paths_of(await store.latest(log)) == list(table.live)
+
+
+async def test_a_damaged_commit_among_many_is_named(store, log, table):
+    for number in range(300):
+        table.commit(add(f"f{number}"))
+    (table.log / commit_name(290)).write_bytes(b'{"add":{}}')
+
+    with pytest.raises(Unsupported, match=f"{commit_name(290)} adds a file without a path"):
+        await store.latest(log)
 
 
 async def test_a_failure_is_not_kept(store, log, reader):
@@ -207,6 +238,14 @@ async def test_a_gap_in_the_log_is_named(store, log, table):
 
     with pytest.raises(Unsupported, match=commit_name(1)):
         await store.latest(log)
+
+
+async def test_a_commit_that_a_listing_missed_is_looked_for_again(store, log, reader, table):
+    table.append(rows([3]))
+    reader.missed.add(commit_name(1))
+
+    assert paths_of(await store.latest(log)) == list(table.live)
+    assert len(reader.listed) == 2
 
 
 async def test_a_damaged_commit_is_named(store, log, table):

@@ -30,11 +30,11 @@ def urls(signed: Signatures, paths: list[str]) -> list[str]:
     return [f"{signed.origin}{path}?{signed.query}{signature}" for path, signature in pairs]
 
 
-def believed(url: str, mount: str = "/delta-sharing/files/") -> bool:
+def believed(url: str, mount: str = "/delta-sharing/files/", root: str = "/data/lake") -> bool:
     parts = urlsplit(url)
     storage, _, path = parts.path.removeprefix(mount).partition("/")
     parsed = local_url.parse(storage, path, parts.query)
-    return parsed is not None and local_url.verify(parsed, KEYS, NOON)
+    return parsed is not None and local_url.verify(parsed, root, KEYS, NOON)
 
 
 async def test_url_leads_to_the_file_below_the_table_below_the_storage():
@@ -58,7 +58,7 @@ async def test_storage_of_the_whole_file_system_is_signed():
     signed = await signer("/").sign(parse_location("/data/t"), ["a"], WINDOW)
 
     assert signed.origin == "https://h/delta-sharing/files/disk/data/t/"
-    assert believed(urls(signed, ["a"])[0])
+    assert believed(urls(signed, ["a"])[0], root="/")
 
 
 async def test_directory_of_the_table_is_percent_encoded():

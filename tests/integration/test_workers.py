@@ -1,0 +1,275 @@
+"""Several edge workers are to the outside one process."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from gateway.commands.bearer import hash_of
+from tests.components import SPLIT
+from tests.deployments import Deployment, Settings, split
+from tests.http import FINAL_CHUNK, Answer, eventually, raw_query, read_to_end, request, unchunked
+from tests.integration.conftest import TOKEN
+
+pytestmark = pytest.mark.component(SPLIT)
+
+WORKERS = 2
+BIG = "sample.big.ten_thousand_files"
+BURST = 20
+STARTED = re.compile(r'"worker (\d+) is process (\d+)"')
+
+
+@pytest.fixture(scope="module")
+def with_slow(settings: Settings) -> Settings:
+    slow = [
+        {"name": name, "tokens": [{"hash": hash_of(f"slc_{name}")}], "shares": "*", "rate": rate(BURST)}
+        for name in ("slow", "other")
+    ]
+    return settings | {"recipients": [*settings["recipients"], *slow]}
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory, with_slow) -> Iterator[Deployment]:
+    """A deployment for tests that leave it as they found it."""
+    with split(tmp_path_factory.mktemp("workers"), with_slow, workers=WORKERS) as running:
+        eventually(lambda: metric(running, "sluice_workers") == WORKERS)
+        yield running
+
+
+@pytest.fixture
+def own(tmp_path, with_slow) -> Iterator[Deployment]:
+    """A deployment for a test that stops it."""
+    with split(tmp_path, with_slow, workers=WORKERS) as running:
+        eventually(lambda: metric(running, "sluice_workers") == WORKERS)
+        yield running
+
+
+def rate(burst: int) -> dict[str, float]:
+    """Return a rate that brings no new token while a test runs."""
+    return {"requestsPerSecond": 0.001, "burst": burst}
+
+
+def ask(deployment: Deployment, token: str = TOKEN) -> Answer:
+    return request(f"{deployment.base_url}/shares", token=token)
+
+
+def ask_often(deployment: Deployment, times: int, token: str = TOKEN) -> Counter[int]:
+    """Make requests, some at a time, each on a connection of its own, and return their statuses."""
+    with ThreadPoolExecutor(8) as threads:
+        answers = threads.map(lambda _: ask(deployment, token), range(times))
+        return Counter(answer.status for answer in answers)
+
+
+def metric(deployment: Deployment, *parts: str) -> float:
+    """Return the sum of all series whose lines have these parts."""
+    text = request(f"{deployment.edge.metrics_url}/metrics").body.decode()
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    return sum(float(line.split()[-1]) for line in lines if all(part in line for part in parts))
+
+
+def requests_counted(deployment: Deployment) -> float:
+    return metric(deployment, "sluice_http_requests_total{")
+
+
+def events(deployment: Deployment, **facts: str) -> list[dict[str, Any]]:
+    segments = (deployment.edge.config_file.parent / "audit").glob("*.jsonl*")
+    lines = [line for segment in segments for line in segment.read_text().splitlines()]
+    return [event for event in map(json.loads, lines) if facts.items() <= event.items()]
+
+
+def pids(deployment: Deployment) -> dict[int, int]:
+    """Return the process of each worker."""
+    return {int(number): int(pid) for number, pid in STARTED.findall(deployment.edge.log())}
+
+
+def kill(deployment: Deployment, number: int) -> None:
+    pid = pids(deployment)[number]
+    os.kill(pid, signal.SIGKILL)
+    eventually(lambda: not is_alive(pid))
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def open_streams(deployment: Deployment, stack: ExitStack) -> list[socket.socket]:
+    """Begin streams until every worker carries one."""
+    before = {event["id"] for event in events(deployment, kind="grant")}
+    streams: list[socket.socket] = []
+    while len(streams) < 50:
+        sock = stack.enter_context(raw_query(deployment.base_url, BIG, TOKEN))
+        assert sock.recv(12) == b"HTTP/1.1 200"
+        streams.append(sock)
+        grants = [event for event in events(deployment, kind="grant") if event["id"] not in before]
+        if len({event["replica"] for event in grants}) == WORKERS:
+            return streams
+    raise AssertionError("one worker takes everything")
+
+
+def test_requests_are_shared_out_and_each_grant_is_in_the_audit_log_once(shared):
+    url = f"{shared.base_url}/shares/sample/schemas/sales/tables/orders/query"
+
+    def query(number: int) -> int:
+        return request(url, token=TOKEN, method="POST", body=b"{}", x_request_id=f"granted-{number}").status
+
+    with ThreadPoolExecutor(8) as threads:
+        assert set(threads.map(query, range(100))) == {200}
+
+    grants = [event for event in events(shared, kind="grant") if event["request_id"].startswith("granted-")]
+    assert sorted(event["request_id"] for event in grants) == sorted(f"granted-{n}" for n in range(100))
+    assert len({event["id"] for event in grants}) == 100
+    assert len({event["replica"] for event in grants}) == WORKERS
+
+
+def test_a_recipient_has_one_bucket_whichever_worker_answers(shared):
+    already = {event["id"] for event in events(shared)}
+    assert ask_often(shared, 3 * BURST, "slc_slow") == {200: BURST, 429: 2 * BURST}
+    assert ask(shared).status == 200
+
+    def noted() -> list[dict[str, Any]]:
+        return [event for event in events(shared) if event["id"] not in already]
+
+    eventually(lambda: len(noted()) == 3 * BURST + 1)
+    assert len({event["replica"] for event in noted()}) == WORKERS
+
+
+def test_metrics_are_the_sum_of_all_workers(shared):
+    eventually(lambda: requests_counted(shared) == len(events(shared, kind="request")) + denials(shared))
+    before = requests_counted(shared)
+    assert ask_often(shared, 100) == {200: 100}
+
+    eventually(lambda: requests_counted(shared) == before + 100)
+    assert metric(shared, "sluice_http_request_duration_seconds_count{") == before + 100
+    assert metric(shared, "sluice_build_info{") == 1
+
+
+def denials(deployment: Deployment) -> int:
+    return len(events(deployment, kind="denial"))
+
+
+def test_a_worker_that_is_killed_is_replaced_and_its_counts_stay(shared):
+    before = requests_counted(shared)
+    ask_often(shared, 50)
+    eventually(lambda: requests_counted(shared) == before + 50)
+    restarts, old = metric(shared, "sluice_worker_restarts_total"), pids(shared)
+
+    kill(shared, 1)
+    assert Counter(ask(shared).status for _ in range(50)) == {200: 50}
+    assert request(f"{shared.edge.metrics_url}/readyz").status == 200
+    eventually(lambda: metric(shared, "sluice_workers") == WORKERS)
+
+    assert pids(shared)[1] != old[1]
+    assert pids(shared)[2] == old[2]
+    assert metric(shared, "sluice_worker_restarts_total") == restarts + 1
+    assert "worker 1 was killed by signal 9" in shared.edge.log()
+    eventually(lambda: requests_counted(shared) == before + 100)
+
+
+def test_streams_of_the_other_worker_survive_a_kill(shared):
+    already = {event["id"] for event in events(shared, kind="grant")}
+    with ExitStack() as stack:
+        streams = open_streams(shared, stack)
+        grants = [event for event in events(shared, kind="grant") if event["id"] not in already]
+        kill(shared, 2)
+        finished = [read_to_end(sock).endswith(FINAL_CHUNK) for sock in streams]
+
+    assert finished.count(True) in Counter(event["replica"] for event in grants).values()
+    assert 0 < finished.count(True) < len(streams)
+    eventually(lambda: metric(shared, "sluice_workers") == WORKERS)
+    # What the killed one had granted is still there, once, and closed by the one that took its place.
+    assert len(events(shared, kind="grant")) == len(already) + len(streams)
+
+
+def test_every_worker_takes_up_a_changed_file_and_a_hangup(shared, with_slow):
+    reloaded = ('sluice_config_reloads_total{outcome="success"}',)
+    before = metric(shared, *reloaded)
+    wider = [
+        entry | {"rate": rate(30)} if entry["name"] == "other" else entry for entry in with_slow["recipients"]
+    ]
+    shared.rewrite({"recipients": wider})
+    eventually(lambda: metric(shared, *reloaded) == before + WORKERS)
+    assert ask_often(shared, 60, "slc_other") == {200: 30, 429: 30}
+
+    shared.edge.process.send_signal(signal.SIGHUP)
+    eventually(lambda: metric(shared, *reloaded) == before + 2 * WORKERS)
+    assert ask(shared).status == 200
+
+
+def test_a_hangup_while_a_worker_starts_ends_nothing(shared):
+    restarts = metric(shared, "sluice_worker_restarts_total")
+    kill(shared, 1)
+    stop = threading.Event()
+
+    def hang_up() -> None:
+        while not stop.wait(0.02):
+            shared.edge.process.send_signal(signal.SIGHUP)
+
+    thread = threading.Thread(target=hang_up)
+    thread.start()
+    try:
+        eventually(lambda: metric(shared, "sluice_workers") == WORKERS)
+    finally:
+        stop.set()
+        thread.join()
+    assert metric(shared, "sluice_worker_restarts_total") == restarts + 1
+
+
+def test_a_taken_port_is_a_clear_error(shared):
+    result = subprocess.run(
+        [sys.executable, "-m", "gateway", "serve", "--config", str(shared.edge.config_file)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert result.returncode == 1
+    assert "the port is taken" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_all_workers_finish_their_streams_before_they_stop(own):
+    workers = pids(own)
+    with ExitStack() as stack:
+        streams = open_streams(own, stack)
+        own.edge.process.send_signal(signal.SIGTERM)
+        eventually(lambda: request(f"{own.edge.metrics_url}/readyz").status == 503)
+        eventually(lambda: refuses(own))
+        answers = [read_to_end(sock) for sock in streams]
+
+    assert all(answer.endswith(FINAL_CHUNK) for answer in answers)
+    assert {unchunked(answer).count(b'{"file":') for answer in answers} == {10_000}
+    assert own.edge.process.wait(30) == 0
+    assert not any(is_alive(pid) for pid in workers.values())
+
+
+def test_workers_do_not_outlive_their_supervisor(own):
+    workers = pids(own)
+    own.edge.process.kill()
+
+    eventually(lambda: not any(is_alive(pid) for pid in workers.values()))
+    assert refuses(own)
+
+
+def refuses(deployment: Deployment) -> bool:
+    try:
+        ask(deployment)
+    except (ConnectionRefusedError, ConnectionResetError):
+        return True
+    return False
