@@ -11,6 +11,7 @@ from aiohttp import hdrs, web
 
 from gateway.domain.local_url import PATH_PREFIX
 from gateway.domain.rate import Rate
+from gateway.edge.abort import abort
 from gateway.edge.documentation import Documentation
 from gateway.edge.errors import Fault, StreamAborted, answer, fault_of
 from gateway.edge.exchange import OK, Edge, Exchange
@@ -109,8 +110,12 @@ async def _answered(request: web.Request, handler: _Endpoint) -> tuple[web.Strea
         return await handler(request), None
     except ConnectionError:
         raise
-    except Exception as exc:  # noqa: BLE001 -- the one place that turns the unforeseen into an answer
+    except Exception as exc:
         fault = fault_of(exc)
+        if request.writer.output_size > 0:
+            # What was sent cannot be taken back, and an answer behind it would look like more of it.
+            abort(request.transport)
+            raise StreamAborted(fault) from exc
         return answer(fault), fault
 
 

@@ -13,6 +13,8 @@ from gateway.config.schema import TlsConfig
 from gateway.errors import InvalidArgument
 from gateway.rpc.tls import channel_credentials
 
+# A page is about 1 MiB; a table's schema has no limit of its own, and lists are as long as their comments.
+MAX_MESSAGE_BYTES: Final = 64 * 1024 * 1024
 # Every call reads, so every call may be tried again when no service has answered it.
 _SERVICE_CONFIG: Final = {
     "loadBalancingConfig": [{"round_robin": {}}],
@@ -30,6 +32,7 @@ _SERVICE_CONFIG: Final = {
     ],
 }
 _OPTIONS: Final = (
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
     ("grpc.enable_retries", 1),
     ("grpc.keepalive_time_ms", 30_000),

@@ -15,6 +15,7 @@ from gateway.config.address import parse_listener
 from gateway.config.schema import ServicesConfig
 from gateway.errors import Unavailable, Unsupported
 from gateway.ports import RpcMetrics
+from gateway.rpc.dial import MAX_MESSAGE_BYTES
 from gateway.rpc.status import GuardInterceptor
 from gateway.rpc.tls import server_credentials
 
@@ -43,6 +44,7 @@ def network_server(settings: ServicesConfig, metrics: RpcMetrics) -> aio.Server:
     return aio.server(
         interceptors=[GuardInterceptor(metrics)],
         options=[
+            ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
             # Clients come back by name after this long, and so find new replicas.
             ("grpc.max_connection_age_ms", age),
             ("grpc.max_connection_age_grace_ms", 60_000),

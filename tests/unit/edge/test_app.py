@@ -241,6 +241,15 @@ async def test_what_files_refuse_has_the_same_error_body() -> None:
     assert json.loads(reply.body) == {"errorCode": "PERMISSION_DENIED", "message": "the URL has expired"}
 
 
+async def test_an_answer_that_fails_when_it_has_begun_is_cut_off_and_not_answered_again() -> None:
+    async with memory_server(files_app(BrokenFiles())) as server:
+        connection = server.connect()
+        reply = await connection.request("GET", f"{BASE}/files/lake/a")
+    assert (reply.body, reply.complete) == (b"half", False)
+    assert connection.transport.aborted
+    assert connection.transport.output.count(b"HTTP/1.1") == 1
+
+
 async def test_a_client_that_goes_away_is_counted_as_gone(edge: Edge) -> None:
     edge.services.snapshot.gate = asyncio.Semaphore(0)
     connection = edge.server.connect()
@@ -254,6 +263,14 @@ async def test_a_client_that_goes_away_is_counted_as_gone(edge: Edge) -> None:
     assert (await edge.settled()).outcome == "CLIENT_GONE"
     assert edge.services.snapshot.closed == 1
     assert edge.metrics.requests[0][2] == 499
+
+
+class BrokenFiles:
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"half")
+        raise PermissionDenied("too late to say so")
 
 
 class EchoFiles:
