@@ -124,7 +124,7 @@ class StorageSettings:
     name: str
     prefix: Location
     # The storage entry's own settings, checked by the vendor.
-    options: Mapping[str, object] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict, repr=False)
     # Where recipients reach the gateway, for URLs that lead back to it.
     public_url: str
     # None where the process does not sign local URLs.

@@ -23,7 +23,7 @@ class PlannedStorage:
     name: str
     prefix: Location
     vendor: str
-    options: Mapping[str, object] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict, repr=False)
     # Nobody has said that credentials may be issued here.
     url_only: bool = False
 

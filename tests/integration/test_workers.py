@@ -62,14 +62,14 @@ def rate(burst: int) -> dict[str, float]:
     return {"requestsPerSecond": 0.001, "burst": burst}
 
 
-def ask(deployment: Deployment, token: str = TOKEN, **headers: str) -> Answer:
-    return request(f"{deployment.base_url}/shares", token=token, **headers)
+def ask(deployment: Deployment, token: str = TOKEN, request_id: str = "") -> Answer:
+    return request(f"{deployment.base_url}/shares", token=token, x_request_id=request_id)
 
 
 def ask_often(deployment: Deployment, times: int, token: str = TOKEN, request_id: str = "") -> Counter[int]:
     """Make requests, some at a time, each on a connection of its own, and return their statuses."""
     with ThreadPoolExecutor(8) as threads:
-        answers = threads.map(lambda _: ask(deployment, token, x_request_id=request_id), range(times))
+        answers = threads.map(lambda _: ask(deployment, token, request_id), range(times))
         return Counter(answer.status for answer in answers)
 
 
