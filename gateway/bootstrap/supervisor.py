@@ -52,6 +52,12 @@ async def supervise(config: Config, command: Sequence[str], env: Mapping[str, st
             return await supervisor.run(config.http.workers)
 
 
+def pause_after(deaths: int) -> timedelta:
+    """Return how long to wait before a worker is started again that has died so many times in a row."""
+    # Far below what a span can hold, however long it goes on.
+    return min(_FIRST_PAUSE * (1 << min(deaths - 1, 10)), _LONGEST_PAUSE)
+
+
 class Supervisor:
     """Starts workers, replaces those that end, and passes on what it is asked."""
 
@@ -107,7 +113,8 @@ class Supervisor:
         return states or {"workers": "none serves"}
 
     def _serving(self) -> Sequence[_Worker]:
-        return [worker for worker in self._workers.values() if worker.services is not None]
+        # A copy: metrics are collected in another thread.
+        return [worker for worker in tuple(self._workers.values()) if worker.services is not None]
 
     async def _keep(self, number: int) -> None:
         loop, deaths = asyncio.get_running_loop(), 0
@@ -124,7 +131,7 @@ class Supervisor:
                 self._status = 1
                 self.stop()
                 return
-            pause = min(_FIRST_PAUSE * 2 ** (deaths - 1), _LONGEST_PAUSE)
+            pause = pause_after(deaths)
             log.error("worker %d %s; another starts in %.1f s", number, ending, pause.total_seconds())
             self.metrics.count_restart()
             await self._pause(pause)

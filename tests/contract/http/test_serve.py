@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from aiohttp import ClientSession, web
+from aiohttp import ClientConnectionError, ClientSession, web
 
 from gateway.edge.server import Limits, Listen, serve
 from gateway.errors import Unavailable
@@ -53,6 +53,22 @@ async def test_a_socket_that_is_bound_already_is_used() -> None:
             assert port == bound
             async with session.get(f"http://127.0.0.1:{port}/") as response:
                 assert response.status == 200
+
+
+async def test_several_sockets_are_served_alike_until_the_end() -> None:
+    with socket.socket() as one, socket.socket() as other:
+        for sock in (one, other):
+            sock.bind(("127.0.0.1", 0))
+        ports = [sock.getsockname()[1] for sock in (one, other)]
+        async with ClientSession() as session:
+            async with serve(application(), Listen(sockets=(one, other)), Limits()) as port:
+                assert port == ports[0]
+                for number in ports:
+                    async with session.get(f"http://127.0.0.1:{number}/") as response:
+                        assert await response.text() == "here"
+            for number in ports:
+                with pytest.raises(ClientConnectionError):
+                    await session.get(f"http://127.0.0.1:{number}/")
 
 
 async def test_a_port_that_is_taken_is_a_clear_error() -> None:
