@@ -24,6 +24,7 @@ from gateway.config.schema import Config
 HELP = "run the gateway, or some of its services, from a configuration file"
 
 _NOTHING: Final = Given()
+_SAME_WISH: Final = 1.0
 
 log = logging.getLogger(__name__)
 
@@ -83,11 +84,16 @@ async def _serve(process: AbstractAsyncContextManager[Running], on_start: Callab
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
+    asked_at = 0.0
 
     def ask_to_stop() -> None:
-        if stop.is_set() and task is not None:
+        nonlocal asked_at
+        if not stop.is_set():
+            asked_at = loop.time()
+            stop.set()
+        # A terminal, a shell and a process manager may each pass on one and the same wish.
+        elif task is not None and loop.time() - asked_at > _SAME_WISH:
             task.cancel()
-        stop.set()
 
     # The file has just been read: a hangup asks for nothing yet, but unheard it would end the process.
     loop.add_signal_handler(signal.SIGHUP, lambda: None)

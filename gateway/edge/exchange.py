@@ -95,14 +95,25 @@ class Exchange:
         self, method: Callable[..., Awaitable[CatalogAnswer]], message: Any
     ) -> CatalogAnswer:
         """Ask as the caller, at the caller's expense."""
-        charged = self.edge.limiter.admit(self._presented)
+        limiter = self.edge.limiter
+        charged = limiter.find(self._presented)
+        if charged is not None:
+            self.principal = charged
+            limiter.take(charged)
         try:
             answer = await method(message, timeout=self.remaining, metadata=self.metadata)
         except AioRpcError as exc:
-            raise to_error(exc) from exc
+            raise self._refused(to_error(exc)) from exc
         self.principal = answer.principal
-        self.edge.limiter.learn(self._presented, answer.principal, charged=charged)
+        limiter.learn(self._presented, answer.principal, charged=charged)
         return answer
+
+    def _refused(self, error: GatewayError) -> GatewayError:
+        if isinstance(error, Unauthenticated):
+            # Not theirs any more: who holds a revoked token must not use up its former owner's rate.
+            self.edge.limiter.forget(self._presented)
+            self.principal = ""
+        return error
 
     async def resolve(self, *audiences: Audience.ValueType) -> ResolveResponse:
         """Return the table of the path with a grant for each audience."""

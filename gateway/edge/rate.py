@@ -29,13 +29,16 @@ class RateLimiter:
         self._capacity = capacity
         self._principals: OrderedDict[bytes, str] = OrderedDict()
 
-    def admit(self, presented: bytes) -> str | None:
-        """Take a token of the recipient that presented this before, and return its name; None: it is new."""
+    def find(self, presented: bytes) -> str | None:
+        """Return the recipient that presented this before; None: it is new."""
         principal = self._principals.get(presented)
         if principal is not None:
             self._principals.move_to_end(presented)
-            self.take(principal)
         return principal
+
+    def forget(self, presented: bytes) -> None:
+        """Charge nobody for this any more: whoever presents it is not known."""
+        self._principals.pop(presented, None)
 
     def learn(self, presented: bytes, principal: str, *, charged: str | None) -> None:
         """Remember whose this is; take a token unless this recipient was charged at admission."""

@@ -20,6 +20,8 @@ def test_a_stream_under_way_is_finished_by_all_that_carry_it(deployment, number)
         begun = sock.recv(1024)
         for server in carrying:
             server.process.send_signal(number)
+            # A terminal and a process manager may both pass the wish on.
+            server.process.send_signal(number)
         eventually(lambda: all("stopping" in server.log() for server in carrying))
         answer = begun + read_to_end(sock)
 

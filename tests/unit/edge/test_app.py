@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from dataclasses import replace
 from datetime import timedelta
 from ipaddress import ip_network
 
@@ -10,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from gateway.domain.audit import AuditKind
-from gateway.edge.app import EdgePorts, EdgeSettings, Rate, build
+from gateway.edge.app import EdgePorts, EdgeSettings, Files, Rate, build
 from gateway.errors import DeadlineExceeded, Internal, PermissionDenied, Unavailable
 from gateway.v1.catalog_pb2 import Share
 from tests.fakes.audit import FakeAuditLog, FakeHttpMetrics
@@ -165,6 +166,19 @@ async def test_too_many_requests_are_429_with_retry_after() -> None:
     assert again.status == 200
     assert edge.metrics.throttled == 2
     assert [event.kind for event in edge.audit.noted[2:4]] == [AuditKind.DENIAL] * 2
+    assert [event.principal for event in edge.audit.noted[2:4]] == ["ann"] * 2
+
+
+async def test_who_holds_a_revoked_token_does_not_use_up_the_rate_of_its_former_owner() -> None:
+    world = make_world()
+    async with start_edge(world=world, rate=Rate(requests_per_second=0.001, burst=3)) as edge:
+        assert (await edge.get("/shares")).status == 200
+        world.recipients = [replace(world.recipients[0], token="token-of-ann-2")]
+        statuses = [(await edge.get("/shares")).status for _ in range(5)]
+        fresh = await edge.server.get(f"{BASE}/shares", {"Authorization": "Bearer token-of-ann-2"})
+    assert statuses == [401] * 5
+    assert fresh.status == 200
+    assert {event.principal for event in edge.audit.noted[1:6]} == {""}
 
 
 async def test_a_listing_is_noted_with_who_what_and_how(edge: Edge) -> None:
@@ -283,10 +297,10 @@ class EchoFiles:
         return web.Response(text=f"{request.match_info['storage']} {request.match_info['path']}")
 
 
-def ports_of(files: EchoFiles | None = None) -> EdgePorts:
+def ports_of(files: Files | None = None) -> EdgePorts:
     return EdgePorts(audit=FakeAuditLog(), metrics=FakeHttpMetrics(), files=files, clock=lambda: NOON)
 
 
-def files_app(files: EchoFiles) -> web.Application:
+def files_app(files: Files) -> web.Application:
     settings = EdgeSettings(rate_of=lambda _: Rate(requests_per_second=1, burst=1))
     return build(settings, fake_services(make_world()).stubs, ports_of(files))

@@ -77,21 +77,31 @@ def test_a_clock_that_is_set_back_does_not_empty_the_bucket() -> None:
 
 def test_what_was_learnt_is_charged_at_admission_and_once() -> None:
     limits = limiter(Clock(), burst=2)
-    assert limits.admit(b"hash") is None
+    assert limits.find(b"hash") is None
     limits.learn(b"hash", "ann", charged=None)
-    charged = limits.admit(b"hash")
+    charged = limits.find(b"hash")
     assert charged == "ann"
+    limits.take(charged)
     limits.learn(b"hash", "ann", charged=charged)
     with pytest.raises(Throttled):
-        limits.admit(b"hash")
+        limits.take("ann")
 
 
 def test_two_tokens_of_a_recipient_share_its_bucket() -> None:
     limits = limiter(Clock(), burst=2)
     limits.learn(b"old", "ann", charged=None)
     limits.learn(b"new", "ann", charged=None)
+    assert limits.find(b"old") == limits.find(b"new") == "ann"
     with pytest.raises(Throttled):
-        limits.admit(b"old")
+        limits.take("ann")
+
+
+def test_what_was_forgotten_is_nobodys() -> None:
+    limits = limiter(Clock(), burst=2)
+    limits.learn(b"hash", "ann", charged=None)
+    limits.forget(b"hash")
+    limits.forget(b"never seen")
+    assert limits.find(b"hash") is None
 
 
 def test_a_token_that_passes_to_another_recipient_charges_that_one() -> None:
@@ -107,9 +117,8 @@ def test_memory_is_bounded_and_the_least_recently_used_goes_first() -> None:
     for number in range(50):
         limits.learn(str(number).encode(), f"r{number}", charged=None)
     assert len(limits) == 2
-    assert limits.admit(b"0") is None
-    with pytest.raises(Throttled):
-        limits.admit(b"49")
+    assert limits.find(b"0") is None
+    assert limits.find(b"49") == "r49"
 
 
 @given(
