@@ -16,8 +16,12 @@ from gateway.config.schema import Config
 from gateway.errors import GatewayError
 
 _INTERVAL: Final = 2.0
+_SETTLING: Final = 0.2
 # What every process takes up as it runs; the rest is read once.
 _LIVE: Final = frozenset({"shares", "recipients", "principals", "authorization", "storages", "limits"})
+
+# Inode, time and size; None where there is no file.
+Signature = tuple[int, int, int] | None
 
 log = logging.getLogger(__name__)
 
@@ -57,8 +61,17 @@ class Reloader:
             if now == seen and not self._asked.is_set():
                 continue
             self._asked.clear()
-            seen = now
+            seen = await self._settled(now)
             await self.reload()
+
+    async def _settled(self, signature: Signature) -> Signature:
+        """Return the file's signature once it stays the same: not everybody replaces a file as a whole."""
+        while True:
+            await asyncio.sleep(_SETTLING)
+            now = await asyncio.to_thread(_signature, self._file)
+            if now == signature:
+                return now
+            signature = now
 
     async def reload(self) -> bool:
         """Read the file and apply it; tell whether that succeeded."""
@@ -85,7 +98,7 @@ class Reloader:
         self._metrics.count_refused_reload()
 
 
-def _signature(file: Path) -> tuple[int, int, int] | None:
+def _signature(file: Path) -> Signature:
     # A ConfigMap's file is a link that is moved: the inode changes, the time may not.
     try:
         status = file.stat()

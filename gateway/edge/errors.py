@@ -101,7 +101,7 @@ def _http_fault(exc: web.HTTPException) -> Fault:
 
 def _http_message(exc: web.HTTPException) -> str:
     if isinstance(exc, web.HTTPNotFound):
-        return "there is nothing at this path"
+        return "there is nothing at this path; /docs below the endpoint describes what there is"
     if isinstance(exc, web.HTTPMethodNotAllowed):
         return f"the method {exc.method} is not allowed here, only {', '.join(sorted(exc.allowed_methods))}"
     if isinstance(exc, web.HTTPRequestEntityTooLarge):

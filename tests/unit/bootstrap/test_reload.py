@@ -185,3 +185,19 @@ async def test_being_asked_reloads_at_once(world, reloader):
     watching.cancel()
 
     assert len(world.applied) == 1
+
+
+async def test_a_file_that_is_being_written_is_read_when_it_is_whole(world, reloader, file):
+    watching = asyncio.create_task(reloader.watch())
+    await asyncio.sleep(0.05)
+    reloader.ask()
+    for number in range(8):
+        file.write_text("#" * number)
+        await asyncio.sleep(0.1)
+        assert not world.applied
+    async with asyncio.timeout(2):
+        while not world.applied:
+            await asyncio.sleep(0.01)
+    watching.cancel()
+
+    assert len(world.applied) == 1
