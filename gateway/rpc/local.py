@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping
 from typing import Any, NoReturn, cast
 
 from grpc import StatusCode, aio
@@ -45,9 +45,15 @@ class LocalChannel:
     def unary_unary(self, method: str, **_: object) -> Callable[..., Any]:
         async def call(request: Any, *, timeout: float | None = None, metadata: Metadata = ()) -> Any:
             context = _Context(metadata, timeout)
+            work = self._handler(method).unary_unary(request, context)
+            try:
+                waits_for = work.send(None)
+            except StopIteration as done:
+                # Most calls never wait, and a timer for each would cost as much as they do.
+                return done.value
             try:
                 async with asyncio.timeout(timeout):
-                    return await self._handler(method).unary_unary(request, context)
+                    return await _Resumed(work, waits_for)
             except TimeoutError:
                 await context.abort(StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded")
 
@@ -68,6 +74,27 @@ class LocalChannel:
         if handler is None:
             raise _rpc_error(StatusCode.UNIMPLEMENTED, "Method not found!")
         return handler
+
+
+class _Resumed:
+    """The rest of a coroutine that has come to wait for something."""
+
+    def __init__(self, work: Coroutine[Any, Any, Any], waits_for: Any) -> None:
+        self._work = work
+        self._waits_for = waits_for
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        waits_for = self._waits_for
+        while True:
+            try:
+                try:
+                    sent = yield waits_for
+                except BaseException as exc:  # noqa: BLE001 -- a cancellation is the coroutine's to handle
+                    waits_for = self._work.throw(exc)
+                else:
+                    waits_for = self._work.send(sent)
+            except StopIteration as done:
+                return done.value
 
 
 class LocalStream:
