@@ -78,7 +78,7 @@ lock: $(dev_ready) ## Pin the newest versions that pyproject.toml allows, with h
 	@.ci/lock
 
 clean: ## Remove the environments, caches and everything else that make has made
-	rm -rf .venv .venv-client .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis *.egg-info build
+	rm -rf .venv .venv-client .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .sluice *.egg-info build dist
 
 $(run_ready): requirements.txt pyproject.toml
 	@$(call environment,.venv,requirements.txt) --project --stamp $@

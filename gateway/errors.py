@@ -75,3 +75,5 @@ class Internal(GatewayError):
 
 
 MALFORMED_REQUEST = "MALFORMED_REQUEST"
+# Said to a platform service about itself, whoever it asks for.
+SERVICE_REFUSED = "SERVICE_REFUSED"

@@ -90,9 +90,9 @@ def _hash(_args: argparse.Namespace, _env: Mapping[str, str]) -> int:
 def _read_config(file: Path | None, env: Mapping[str, str]) -> Config | None:
     if file is None:
         return None
-    # A configuration that waits for its first recipient is not complete yet.
     draft = read(file, env)
-    if draft.faults:
+    # A configuration that waits for its first token has this fault until the token is in it.
+    if any(fault.path != "recipients" for fault in draft.faults):
         print(f"sluice: {file} has faults, see: sluice check-config {file}", file=sys.stderr)
     return draft.config
 
@@ -145,14 +145,15 @@ def _snippet(recipient: str, token: str, expires_at: datetime | None, config: Co
     names = [fold(known.name) for known in config.recipients] if config else []
     if fold(recipient) in names:
         place = f"recipients[{names.index(fold(recipient))}].tokens"
-        return f"Add to {place} in the configuration:\n\n{_yaml([entry])}"
+        return f"Add to {place} in the configuration:\n\n{_yaml([entry], indent=6)}"
     whole = {"name": recipient, "tokens": [entry], "shares": ["NAME OF A SHARE"]}
-    return f"Add to recipients in the configuration:\n\n{_yaml([whole])}"
+    return f"Add to recipients in the configuration:\n\n{_yaml([whole], indent=2)}"
 
 
-def _yaml(value: object) -> str:
+def _yaml(value: object, *, indent: int) -> str:
+    """Return lines that can be pasted as they are, where keys are indented by two."""
     text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=200)
-    return textwrap.indent(text.rstrip(), "  ")
+    return textwrap.indent(text.rstrip(), " " * indent)
 
 
 def _refusal(message: str) -> ConfigError:

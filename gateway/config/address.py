@@ -66,9 +66,9 @@ def parse_tcp(text: str) -> Address:
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     elif ":" in host:
-        raise ValueError("must be host:port; an IPv6 address stands in brackets, as in [::1]:7001")
+        raise ValueError("must be host:port; an IPv6 address stands in brackets, as in [::1]:9400")
     if not colon or not is_host(host) or not _is_port(port):
-        raise ValueError("must be host:port, such as 127.0.0.1:7001")
+        raise ValueError("must be host:port, such as 127.0.0.1:9400")
     return Address(host, int(port))
 
 
@@ -84,7 +84,7 @@ def parse_listener(text: str) -> Address:
 
 
 def parse_target(text: str) -> Address:
-    """Parse what a gRPC channel can be opened to, such as ``dns:///catalog:7001``."""
+    """Parse what a gRPC channel can be opened to, such as ``dns:///catalog:9400``."""
     if text.startswith(_UNIX):
         return parse_listener(text)
     return parse_tcp(_LITERAL.sub("", _DNS.sub("", text, count=1), count=1))

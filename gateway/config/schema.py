@@ -34,12 +34,12 @@ Targets = Annotated[str | tuple[str, ...], BeforeValidator(parse_targets)]
 NOT_APPLICABLE: Final[Mapping[str, str]] = {
     "deltaTableCacheSize": "snapshots are bounded by bytes: set snapshots.memory",
     "stalenessAcceptable": "every request checks the log for new commits, once for all that ask at a time",
-    "evaluatePredicateHints": "hints are always evaluated",
-    "evaluateJsonPredicateHints": "hints are always evaluated",
-    "evaluateJsonPredicateHintsV2": "hints are always evaluated",
+    "evaluatePredicateHints": "hints are not evaluated yet: answers name every file",
+    "evaluateJsonPredicateHints": "hints are not evaluated yet: answers name every file",
+    "evaluateJsonPredicateHintsV2": "hints are not evaluated yet: answers name every file",
     "queryTablePageSizeLimit": "answers are streamed whole",
     "queryTablePageTokenTtlMs": "answers are streamed whole",
-    "refreshTokenTtlMs": "refresh tokens live 24 hours",
+    "refreshTokenTtlMs": "no refresh tokens are handed out yet",
 }
 
 

@@ -98,7 +98,7 @@ def parse_share_names(value: object) -> object:
 def parse_targets(value: object) -> object:
     if isinstance(value, str) or (isinstance(value, list | tuple) and all(isinstance(i, str) for i in value)):
         return value
-    raise ValueError("must be an address such as dns:///catalog:7001, or a list of addresses")
+    raise ValueError("must be an address such as dns:///catalog:9400, or a list of addresses")
 
 
 def parse_format_version(value: object) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable
@@ -21,7 +22,7 @@ from gateway.edge.rate import RateLimiter
 from gateway.edge.remote import client_address
 from gateway.edge.request_id import traceparent_from
 from gateway.edge.settings import EdgePorts, EdgeSettings, Services
-from gateway.errors import GatewayError, Unauthenticated, Unavailable
+from gateway.errors import SERVICE_REFUSED, GatewayError, Unauthenticated, Unavailable
 from gateway.rpc.metadata import TRACEPARENT, call_metadata
 from gateway.rpc.status import to_error
 from gateway.v1.catalog_pb2 import Audience, Caller, ResolveRequest, ResolveResponse
@@ -32,6 +33,8 @@ _DENIED: Final = frozenset({401, 403, 404, 429})
 _MAX_NAME: Final = 255
 _MAX_USER_AGENT: Final = 512
 _FORWARDED_FOR: Final = "X-Forwarded-For"
+
+log = logging.getLogger(__name__)
 
 
 class _Answer(Protocol):
@@ -103,7 +106,7 @@ class Exchange:
         try:
             answer = await method(message, timeout=self.remaining, metadata=self.metadata)
         except AioRpcError as exc:
-            raise self._refused(to_error(exc)) from exc
+            raise self._refused(_catalog_error(exc)) from exc
         self.principal = answer.principal
         limiter.learn(self._presented, answer.principal, charged=charged)
         return answer
@@ -131,7 +134,7 @@ class Exchange:
                 self._resolve_request(audiences), timeout=timeout, metadata=self.metadata
             )
         except AioRpcError as exc:
-            raise to_error(exc) from exc
+            raise _catalog_error(exc) from exc
 
     async def call(self, method: Callable[..., Awaitable[Answer]], message: Any) -> Answer:
         """Call a service that takes a grant."""
@@ -188,6 +191,15 @@ def grant_error(exc: AioRpcError) -> GatewayError:
     error = to_error(exc)
     if isinstance(error, Unauthenticated):
         return Unavailable("the gateway's services do not agree about a grant; try again later")
+    return error
+
+
+def _catalog_error(exc: AioRpcError) -> GatewayError:
+    """Return the catalog's error: an edge that it refuses is our trouble, not the caller's."""
+    error = to_error(exc)
+    if error.error_code == SERVICE_REFUSED:
+        log.error("the catalog refuses this edge, see principals: %s", error.message)
+        return Unavailable("the gateway's services do not trust each other; try again later")
     return error
 
 

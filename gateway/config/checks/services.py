@@ -83,7 +83,7 @@ def _check_reachable(services: ServicesConfig, report: Report) -> None:
             report.fault(
                 ("services", "addresses", name.value),
                 f"is missing: {name} does not run here, and the edge needs it; give its address, such as "
-                f"dns:///{name}:7001",
+                f"dns:///{name}:9400",
             )
 
 
@@ -92,7 +92,7 @@ def _check_several(addresses: Sequence[Address | None], path: Path, report: Repo
     if None in versions or len(versions) > 1:
         report.fault(
             path,
-            "several addresses must be IP addresses of one version, such as 10.0.0.1:7001; "
+            "several addresses must be IP addresses of one version, such as 10.0.0.1:9400; "
             "for a name with several addresses use dns:///name:port alone",
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from gateway.domain.principal import Permission, Principal
-from gateway.errors import NotFound, PermissionDenied, Unauthenticated
+from gateway.errors import SERVICE_REFUSED, NotFound, PermissionDenied, Unauthenticated
 from gateway.ports import CatalogStore, Clock
 from gateway.rpc.peer import Peer
 from gateway.services.catalog.quoting import quoted
@@ -74,7 +74,9 @@ class Callers:
         else:
             service = await self._by_certificate(peer)
         if service.disabled:
-            raise PermissionDenied(f"the service {quoted(service.name)} is disabled")
+            raise PermissionDenied(
+                f"the service {quoted(service.name)} is disabled", error_code=SERVICE_REFUSED
+            )
         return Visitor(local=False, service=service)
 
     async def identify(self, visitor: Visitor, caller: pb.Caller) -> Asker:
@@ -92,7 +94,9 @@ class Callers:
     async def _by_certificate(self, peer: Peer) -> Principal:
         service = await self._store.find_service_by_certificate(peer.certificate_names)
         if service is None:
-            raise Unauthenticated("the client certificate belongs to no configured service")
+            raise Unauthenticated(
+                "the client certificate belongs to no configured service", error_code=SERVICE_REFUSED
+            )
         return service
 
     async def _by_token(self, caller: pb.Caller) -> Principal:
@@ -114,7 +118,10 @@ def _check_may_present(presented: str, visitor: Visitor) -> None:
     if service is not None:
         needed = _NEEDED[presented]
         if needed not in service.permissions:
-            raise PermissionDenied(f"the service {quoted(service.name)} lacks the permission {needed}")
+            raise PermissionDenied(
+                f"the service {quoted(service.name)} lacks the permission {needed}",
+                error_code=SERVICE_REFUSED,
+            )
     elif not visitor.local and presented != "token_sha256":
         _refuse_unknown()
 

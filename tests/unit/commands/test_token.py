@@ -39,9 +39,13 @@ def token_in(text: str) -> str:
     return str(found)
 
 
-def snippet_in(text: str) -> Any:
+def lines_in(text: str) -> str:
     """Return what is to be pasted."""
-    return yaml.safe_load("\n".join(re.findall(r"^  [- ] .*$", text, re.MULTILINE)))
+    return "\n".join(re.findall(r"^  [- ] .*$", text, re.MULTILINE))
+
+
+def snippet_in(text: str) -> Any:
+    return yaml.safe_load(lines_in(text))
 
 
 def profile_of(file) -> Any:
@@ -95,6 +99,29 @@ def test_a_known_recipient_gets_one_more_token_for_its_entry(run, tmp_path):
     (entry,) = snippet_in(text)
     assert list(entry) == ["hash"]
     assert profile_of(tmp_path / "acme.share")["endpoint"] == ENDPOINT
+
+
+def test_what_is_to_be_pasted_fits_below_tokens_as_it_is(run, tmp_path):
+    file = tmp_path / "server.yaml"
+    before = "recipients:\n  - name: acme\n    tokens:\n"
+    file.write_text(before)
+    text = run("new", "acme", "--config", str(file), "--no-profile", "--expires", "90d")
+    file.write_text(before + lines_in(text))
+    (known,) = load(file, {}).config.recipients
+    assert len(known.tokens) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "warned"),
+    [("recipients: [{name: acme}]", False), ("recipients: [{name: acme}]\nport: none", True)],
+)
+def test_faults_are_told_of_unless_the_token_is_all_that_is_missing(capsys, tmp_path, text, warned):
+    (tmp_path / "server.yaml").write_text(text)
+    parser = argparse.ArgumentParser()
+    token.configure(parser)
+    arguments = parser.parse_args(["new", "acme", "--config", str(tmp_path / "server.yaml"), "--no-profile"])
+    assert token.run(arguments, {}) == 0
+    assert ("has faults" in capsys.readouterr().err) is warned
 
 
 def test_the_endpoint_given_wins_over_that_of_the_configuration(run, tmp_path):

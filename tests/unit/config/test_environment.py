@@ -90,7 +90,8 @@ def test_a_variable_for_a_key_without_meaning_is_a_warning():
     _, report = overlaid({"SLUICE_EVALUATE_JSON_PREDICATE_HINTS_V2": "true"})
     assert not report.has_faults
     assert report.warnings() == (
-        "SLUICE_EVALUATE_JSON_PREDICATE_HINTS_V2: has no effect here: hints are always evaluated",
+        "SLUICE_EVALUATE_JSON_PREDICATE_HINTS_V2: has no effect here: hints are not evaluated yet: "
+        "answers name every file",
     )
 
 

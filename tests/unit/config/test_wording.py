@@ -63,7 +63,7 @@ def rate(per_second):
         (
             {"services": {"addresses": {"catalog": {}}}},
             "services.addresses.catalog",
-            "must be an address such as dns:///catalog:7001, or a list of addresses",
+            "must be an address such as dns:///catalog:9400, or a list of addresses",
             "a mapping",
         ),
         (

@@ -14,7 +14,14 @@ from gateway.edge.exchange import Edge, Exchange, grant_error
 from gateway.edge.lists import ListRenderer
 from gateway.edge.rate import LocalBuckets, RateLimiter
 from gateway.edge.settings import EdgePorts, EdgeSettings
-from gateway.errors import NotFound, Unauthenticated, Unavailable
+from gateway.errors import (
+    SERVICE_REFUSED,
+    GatewayError,
+    NotFound,
+    PermissionDenied,
+    Unauthenticated,
+    Unavailable,
+)
 from gateway.rpc.status import ERROR_CODE
 from gateway.v1.catalog_pb2 import ListSharesRequest
 from tests.fakes.audit import FakeAuditLog, FakeHttpMetrics
@@ -62,6 +69,19 @@ async def test_a_refusal_of_the_catalog_is_the_callers(services: FakeServices) -
     asked.authenticate()
     with pytest.raises(Unauthenticated):
         await asked.ask_catalog(services.stubs.catalog.ListShares, ListSharesRequest(caller=asked.caller))
+
+
+@pytest.mark.parametrize("refusal", [Unauthenticated, PermissionDenied])
+async def test_a_refusal_of_the_edge_itself_is_our_trouble_and_logged(
+    services: FakeServices, caplog: pytest.LogCaptureFixture, refusal: type[GatewayError]
+) -> None:
+    services.catalog.error = refusal("a certificate of nobody", error_code=SERVICE_REFUSED)
+    asked = exchange(services)
+    asked.authenticate()
+    with pytest.raises(Unavailable, match="do not trust each other"):
+        await asked.ask_catalog(services.stubs.catalog.ListShares, ListSharesRequest(caller=asked.caller))
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    assert "a certificate of nobody" in caplog.text
 
 
 def test_nothing_is_presented_before_it_was_authenticated_or_when_it_need_not_be(

@@ -62,7 +62,7 @@ def test_services_that_nobody_in_the_process_calls_need_a_listener(problems_of):
 def test_an_edge_needs_to_know_where_the_other_services_are(problems_of):
     faults = problems_of("{run: [edge, catalog], addresses: {snapshot: 'dns:///localhost:1'}}")
     assert list(faults) == ["services.addresses.presign", "services.addresses.vending"]
-    assert "dns:///vending:7001" in faults["services.addresses.vending"].message
+    assert "dns:///vending:9400" in faults["services.addresses.vending"].message
 
 
 def test_other_services_do_not(problems_of):

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from gateway.domain.principal import Permission, Principal, PrincipalKind
-from gateway.errors import NotFound, PermissionDenied, Unauthenticated
+from gateway.errors import SERVICE_REFUSED, NotFound, PermissionDenied, Unauthenticated
 from gateway.rpc.peer import Peer
 from gateway.services.catalog.callers import Asker, Callers, Visitor
 from gateway.v1 import catalog_pb2 as pb
@@ -131,8 +131,9 @@ async def test_a_service_that_is_an_edge_may_present_what_recipients_present(ide
 @pytest.mark.parametrize("caller", [TOKEN, IDENTITY], ids=["token", "identity"])
 async def test_a_service_that_is_no_edge_may_not(identify, store, known, caller):
     for principal in (PLAIN, ACTOR):
-        with pytest.raises(PermissionDenied, match="lacks the permission edge"):
+        with pytest.raises(PermissionDenied, match="lacks the permission edge") as caught:
             await identify(known(principal), caller)
+        assert caught.value.error_code == SERVICE_REFUSED
     assert not {"find_by_token", "find_by_identity"} & set(store.calls)
 
 
@@ -156,14 +157,16 @@ async def test_a_service_that_may_not_act_learns_nothing_of_recipients(identify,
 @each_way
 @pytest.mark.parametrize("caller", [TOKEN, IDENTITY, RECIPIENT, NOTHING])
 async def test_a_disabled_service_may_nothing(identify, known, caller):
-    with pytest.raises(PermissionDenied, match="service 'off' is disabled"):
+    with pytest.raises(PermissionDenied, match="service 'off' is disabled") as caught:
         await identify(known(OFF), caller)
+    assert caught.value.error_code == SERVICE_REFUSED
 
 
 @pytest.mark.parametrize("caller", [TOKEN, IDENTITY, RECIPIENT, NOTHING])
 async def test_a_certificate_of_no_service_is_refused_whatever_it_presents(identify, caller):
-    with pytest.raises(Unauthenticated, match="belongs to no configured service"):
+    with pytest.raises(Unauthenticated, match="belongs to no configured service") as caught:
         await identify(Peer(local=False, certificate_names=("spiffe://stranger",)), caller)
+    assert caught.value.error_code == SERVICE_REFUSED
 
 
 @pytest.mark.parametrize("names", [(), ("spiffe://both",)], ids=["plaintext", "with a certificate"])
