@@ -75,7 +75,9 @@ async def running(
         reloader = process.watch(source, file)
         # First of all to happen at the end: nobody should send new requests here.
         stack.push_async_callback(process.drain, ops)
-        log.info("serving %s", ", ".join(config.services.run))
+        where = {"REST": http_address, "gRPC": config.services.listen, "metrics": ops.address}
+        listeners = ", ".join(f"{name} on {address}" for name, address in where.items() if address)
+        log.info("serving %s: %s", ", ".join(config.services.run), listeners)
         yield Running(
             config=config,
             http_address=http_address,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from importlib import import_module
+from importlib import import_module, metadata
 from types import ModuleType
 from typing import Final
 
@@ -34,7 +34,8 @@ first steps:
 
 def dispatch(arguments: Sequence[str], env: Mapping[str, str]) -> int:
     """Run the command that the arguments name, and return the exit status."""
-    args = _parser().parse_args(arguments)
+    # Who gives no command wants to know which there are.
+    args = _parser().parse_args(arguments or ["--help"])
     try:
         status: int = args.run(args, env)
     except ConfigError as exc:
@@ -62,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=f"sluice {metadata.version('sluice')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, module_name in COMMANDS.items():
         module: ModuleType = import_module(f"gateway.commands.{module_name}")

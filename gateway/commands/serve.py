@@ -18,7 +18,8 @@ from gateway.bootstrap.given import Given
 from gateway.bootstrap.signals import stop_signals
 from gateway.bootstrap.supervisor import supervise
 from gateway.bootstrap.worker import Inheritance
-from gateway.config.load import Loaded, load
+from gateway.config.faults import ConfigError
+from gateway.config.load import Loaded, load, locate
 from gateway.config.schema import Config
 
 HELP = "run the gateway, or some of its services, from a configuration file"
@@ -49,12 +50,15 @@ def run(args: argparse.Namespace, env: Mapping[str, str]) -> int:
         return load(file, env)
 
     config = begin(source)
-    if inheritance is not None:
-        return run_until_stopped(config, source, file, given=inheritance.take_over())
-    if config.http.workers > 1:
+    if config.http.workers > 1 and inheritance is None:
         # A worker is started the way that this process was.
         return asyncio.run(supervise(config, [sys.executable, *sys.orig_argv[1:]], env))
-    return run_until_stopped(config, source, file)
+    given = _NOTHING if inheritance is None else inheritance.take_over()
+    try:
+        return run_until_stopped(config, source, file, given=given)
+    except ConfigError as exc:
+        # What only the parts themselves can find is as much a fault of the file.
+        raise ConfigError(locate(exc.faults, file)) from exc
 
 
 def begin(source: Callable[[], Loaded]) -> Config:

@@ -63,6 +63,11 @@ class SnapshotStore:
 
         async def work() -> LogListing:
             files = await log.reader.list_log(log.location, start=start)
+            if not files and not start:
+                # Whoever asked is told without the place; who runs this needs it.
+                _log.warning(
+                    "there is no Delta log where a table should be", extra={"location": str(log.location)}
+                )
             if len(files) < _MANY_FILES:
                 return read_listing(files)
             return await asyncio.to_thread(read_listing, files)

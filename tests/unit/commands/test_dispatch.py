@@ -28,11 +28,39 @@ def test_every_command_has_a_help_of_its_own(name, capsys):
     assert " ".join(first_words).lower() in " ".join(capsys.readouterr().out.lower().split())
 
 
-def test_no_command_is_bad_usage(capsys):
+def test_no_command_lists_the_commands(capsys):
     with pytest.raises(SystemExit) as left:
         dispatch([], {})
 
-    assert left.value.code == 2
+    assert left.value.code == 0
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in COMMANDS)
+
+
+def test_the_version_is_also_an_option(capsys):
+    with pytest.raises(SystemExit) as left:
+        dispatch(["--version"], {})
+
+    assert left.value.code == 0
+    assert capsys.readouterr().out.startswith("sluice ")
+
+
+def test_a_fault_that_shows_only_when_serving_has_its_line(tmp_path, capsys):
+    file = tmp_path / "server.yaml"
+    file.write_text(
+        "recipients: [{name: a, identities: [{issuer: i, subject: s}]}]\n"
+        f"stateDir: {tmp_path}\n"
+        "storages:\n"
+        "- name: lake\n"
+        "  prefix: /lake\n"
+        "  vendor: locl\n"
+    )
+
+    assert dispatch(["serve", "--config", str(file)], {}) == 2
+
+    complaint = capsys.readouterr().err
+    assert "line 6" in complaint
+    assert "local" in complaint
 
 
 def test_serve_without_a_configuration_is_an_error_that_names_it(capsys):
