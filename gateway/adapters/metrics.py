@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import platform
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import accumulate
 from typing import Final
 
 from prometheus_client import (
@@ -15,6 +18,8 @@ from prometheus_client import (
     Info,
     ProcessCollector,
 )
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from gateway.domain.audit import AuditKind
 
@@ -107,30 +112,61 @@ class PrometheusMetrics:
         return Counter(f"sluice_{name}", help_text, registry=self.registry)
 
 
-class _RequestMetrics:
-    """Requests by labels and outcome, and their latency by labels alone."""
+class _RequestMetrics(Collector):
+    """Requests by labels and outcome, and their latency by labels alone.
+
+    Plain numbers that the event loop counts up, made into series when they are asked for: the library's own
+    counters take a lock each, and a request touches several.
+    """
 
     def __init__(self, kind: str, labels: tuple[str, ...], outcome: str, registry: CollectorRegistry) -> None:
-        self._requests = Counter(
-            f"sluice_{kind}_requests", "Requests answered.", (*labels, outcome), registry=registry
-        )
-        self._duration = Histogram(
-            f"sluice_{kind}_request_duration_seconds",
-            "From the first byte of a request to the last of its answer.",
-            labels,
-            buckets=_LATENCY,
-            registry=registry,
-        )
-        # Looking a child up by its labels costs more than counting, and this is on every request's path.
-        self._children: dict[tuple[tuple[str, ...], str], tuple[Counter, Histogram]] = {}
+        self._kind = kind
+        self._labels = labels
+        self._outcome = outcome
+        self._requests: dict[tuple[tuple[str, ...], str], int] = {}
+        self._latencies: dict[tuple[str, ...], _Latency] = {}
+        registry.register(self)
 
     def observe(self, labels: tuple[str, ...], outcome: str, elapsed: timedelta) -> None:
-        children = self._children.get((labels, outcome))
-        if children is None:
-            children = self._requests.labels(*labels, outcome), self._duration.labels(*labels)
-            self._children[labels, outcome] = children
-        children[0].inc()
-        children[1].observe(elapsed.total_seconds())
+        key = labels, outcome
+        self._requests[key] = self._requests.get(key, 0) + 1
+        latency = self._latencies.get(labels)
+        if latency is None:
+            latency = self._latencies[labels] = _Latency()
+        latency.observe(elapsed.total_seconds())
+
+    def collect(self) -> Iterator[Metric]:
+        """Return the series as they stand; called from another thread than ``observe``."""
+        requests = CounterMetricFamily(
+            f"sluice_{self._kind}_requests", "Requests answered.", labels=(*self._labels, self._outcome)
+        )
+        for (labels, outcome), count in list(self._requests.items()):
+            requests.add_metric((*labels, outcome), count)
+        duration = HistogramMetricFamily(
+            f"sluice_{self._kind}_request_duration_seconds",
+            "From the first byte of a request to the last of its answer.",
+            labels=self._labels,
+        )
+        for labels, latency in list(self._latencies.items()):
+            duration.add_metric(labels, latency.buckets(), latency.total)
+        yield requests
+        yield duration
+
+
+class _Latency:
+    """How many requests took at most so long."""
+
+    def __init__(self) -> None:
+        self._counts = [0] * (len(_LATENCY) + 1)
+        self.total = 0.0
+
+    def observe(self, seconds: float) -> None:
+        self._counts[bisect_left(_LATENCY, seconds)] += 1
+        self.total += seconds
+
+    def buckets(self) -> Sequence[tuple[str, float]]:
+        bounds = (*(str(bound) for bound in _LATENCY), "+Inf")
+        return list(zip(bounds, accumulate(self._counts), strict=True))
 
 
 class _AuditSeries:

@@ -123,7 +123,7 @@ def test_both_formats_can_be_written_and_read(workers):
     assert b"sluice_http_requests_total{" in generate_latest(workers.registry)
     text = generate_openmetrics(workers.registry).decode()
     families = {family.name: family for family in text_string_to_metric_families(text)}
-    assert len(families["sluice_http_requests"].samples) == 4
+    assert len(families["sluice_http_requests"].samples) == 2
 
 
 def test_merging_leaves_what_was_merged_alone():
