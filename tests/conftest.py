@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from tests.components import ComponentReport
+
+# Before any test imports grpc: its core would write its own notes between the dots.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 # A busy machine is slow, which says nothing about an example.
 settings.register_profile("sluice", deadline=None)

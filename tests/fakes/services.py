@@ -17,6 +17,7 @@ from gateway.errors import (
     NotFound,
     PermissionDenied,
     Unauthenticated,
+    Unsupported,
 )
 from gateway.rpc.local import LocalChannel
 from gateway.rpc.metadata import Metadata
@@ -240,7 +241,7 @@ class FakeSnapshot(SnapshotServicer):
     async def Changes(
         self, request: snapshot.ChangesRequest, context: Any
     ) -> AsyncIterator[snapshot.ChangesResponse]:
-        raise NotImplementedError
+        raise Unsupported("these tables have no changes")
         yield
 
     def _open(self, request: Any, context: Any) -> FakeTable:

@@ -36,11 +36,11 @@ def test_a_password_in_a_prefix_is_not_shown(faults_of):
         ("s3://bucket/ab", False),
         ("s3://bucket", False),
         ("s3://other/a", False),
-        ("gs://root/x", True),
+        ("gs://whole/x", True),
         ("/data/x", True),
         ("/dat", False),
     ],
 )
 def test_coverage_ends_at_a_slash(location, covered):
-    coverage = Coverage(["s3://bucket/a", "gs://root", "file:///data/", "not a location"])
+    coverage = Coverage(["s3://bucket/a", "gs://whole", "file:///data/", "not a location"])
     assert coverage.covers(parse_location(location)) is covered
