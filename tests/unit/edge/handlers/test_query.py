@@ -12,6 +12,7 @@ from gateway.errors import Unauthenticated, Unavailable
 from gateway.v1.catalog_pb2 import AUDIENCE_PRESIGN, AUDIENCE_SNAPSHOT
 from gateway.v1.snapshot_pb2 import FILE_ID_HASH_DELTA, FILE_ID_HASH_UNSPECIFIED
 from tests.fakes.services import FAR_MS, FILE_SIZE, expected_url
+from tests.http import FINAL_CHUNK
 from tests.unit.edge.conftest import AUTH, BASE, Edge, start_edge
 
 ORDERS = "/shares/Sales/schemas/eu/tables/orders/query"
@@ -180,7 +181,7 @@ async def test_a_failure_on_the_way_never_looks_like_the_end(edge: Edge) -> None
     assert reply.status == 200
     assert not reply.complete
     assert connection.transport.aborted
-    assert b"0\r\n\r\n" not in bytes(connection.transport.output).replace(b"00\r\n", b"")
+    assert FINAL_CHUNK not in connection.transport.output
     assert (await edge.settled()).outcome == "INTERNAL_ERROR"
     assert edge.metrics.requests[0][2] == 500
 
