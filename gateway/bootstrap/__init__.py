@@ -53,8 +53,6 @@ class Running:
     """A process that serves."""
 
     config: Config
-    # host:port of the REST protocol; empty without an edge.
-    http_address: str
     metrics_address: str
     # Asks for the configuration to be read again.
     reload: Callable[[], None]
@@ -80,7 +78,6 @@ async def running(
         log.info("serving %s: %s", ", ".join(config.services.run), listeners)
         yield Running(
             config=config,
-            http_address=http_address,
             metrics_address=ops.address,
             reload=reloader.ask,
         )

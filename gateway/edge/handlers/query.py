@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,8 +27,6 @@ from gateway.v1.snapshot_pb2 import QueryRequest, TableHead
 
 # What is handed to the connection at once: a client need not be fast, only alive.
 _PIECE: Final = 64 * 1024
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
