@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from gateway.domain.kept import Kept
 from gateway.edge.answer import schema_json, share_json, table_json
 from gateway.edge.json import encode_json
 from gateway.v1 import catalog_pb2 as pb
@@ -30,27 +30,16 @@ class ListRenderer:
     """
 
     def __init__(self, capacity: int = _CAPACITY) -> None:
-        self._capacity = capacity
-        self._rendered: OrderedDict[tuple[type[ListResponse], bytes], bytes] = OrderedDict()
-        self._size = 0
+        self._rendered: Kept[tuple[type[ListResponse], bytes], bytes] = Kept(capacity)
 
     def render(self, page: ListResponse) -> bytes:
         """Return one line of JSON. At the end there is no token: an empty one makes a client ask forever."""
         key = type(page), page.SerializeToString(deterministic=True)
-        rendered = self._rendered.get(key)
+        rendered = self._rendered.find(key)
         if rendered is None:
             rendered = _render(page)
-            self._keep(key, rendered)
-        else:
-            self._rendered.move_to_end(key)
+            self._rendered.keep(key, rendered, len(key[1]) + len(rendered))
         return rendered
-
-    def _keep(self, key: tuple[type[ListResponse], bytes], rendered: bytes) -> None:
-        self._rendered[key] = rendered
-        self._size += len(key[1]) + len(rendered)
-        while self._size > self._capacity:
-            (_, message), dropped = self._rendered.popitem(last=False)
-            self._size -= len(message) + len(dropped)
 
 
 def _render(page: ListResponse) -> bytes:

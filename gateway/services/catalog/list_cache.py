@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
 
+from gateway.domain.kept import Kept
 from gateway.domain.principal import Principal
 from gateway.services.catalog.paging import Page
 from gateway.v1 import catalog_pb2 as pb
@@ -37,22 +37,10 @@ class ListCache:
 
     def __init__(self, capacity: int = _CAPACITY) -> None:
         # In bytes: shares carry comments of any length, and a recipient asks for pages of any size.
-        self._capacity = capacity
-        self._answers: OrderedDict[ListKey, tuple[ListResponse, int]] = OrderedDict()
-        self._size = 0
+        self._answers: Kept[ListKey, ListResponse] = Kept(capacity)
 
     def find(self, key: ListKey) -> ListResponse | None:
-        found = self._answers.get(key)
-        if found is None:
-            return None
-        self._answers.move_to_end(key)
-        return found[0]
+        return self._answers.find(key)
 
     def keep(self, key: ListKey, answer: ListResponse) -> None:
-        size = answer.ByteSize() + _OVERHEAD
-        _, replaced = self._answers.pop(key, (None, 0))
-        self._answers[key] = answer, size
-        self._size += size - replaced
-        while self._size > self._capacity:
-            _, (_, dropped) = self._answers.popitem(last=False)
-            self._size -= dropped
+        self._answers.keep(key, answer, answer.ByteSize() + _OVERHEAD)

@@ -50,5 +50,5 @@ def test_no_more_is_remembered_than_there_is_room_for(capacity: int) -> None:
     for number in range(100):
         renderer.render(page(f"share-{number}"))
 
-    kept = sum(len(message) + len(line) for (_, message), line in renderer._rendered.items())
+    kept = sum(len(message) + len(line) for (_, message), (line, _) in renderer._rendered._values.items())
     assert kept <= capacity
