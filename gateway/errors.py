@@ -63,7 +63,15 @@ class Throttled(GatewayError):
 
 
 class Unavailable(GatewayError):
+    """Carries how long to wait where the dependency has asked to be called less often."""
+
     default_code = "TEMPORARILY_UNAVAILABLE"
+
+    def __init__(
+        self, message: str, *, error_code: str | None = None, retry_after: timedelta | None = None
+    ) -> None:
+        super().__init__(message, error_code=error_code)
+        self.retry_after = retry_after
 
 
 class DeadlineExceeded(GatewayError):

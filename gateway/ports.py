@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from gateway.domain.audit import AuditEvent
 from gateway.domain.credential import Credential
-from gateway.domain.grant import Grant
 from gateway.domain.key import Keys
 from gateway.domain.location import Location
 from gateway.domain.name import TableName
 from gateway.domain.principal import Principal
+from gateway.domain.probe import Action, Attempt
 from gateway.domain.rate import Rate
+from gateway.domain.scope import Scope
 from gateway.domain.table import Schema, Share, Table
 from gateway.domain.window import Window
 
 Clock = Callable[[], datetime]
+
+
+def utcnow() -> datetime:
+    """Return the time by the machine's clock."""
+    return datetime.now(UTC)
 
 
 class CatalogStore(Protocol):
@@ -102,8 +108,42 @@ class Signer(Protocol):
 
 
 class CredentialIssuer(Protocol):
-    async def issue(self, grant: Grant, location: Location) -> Credential:
-        """Return a credential that reads and lists this location of the grant, and nothing else."""
+    # Whether what it issues names the recipient, so that nobody else may be given it.
+    names_recipients: bool
+
+    async def issue(self, scope: Scope) -> Credential:
+        """Return a credential that reads and lists the scope's location, and nothing else.
+
+        Raise ``Unsupported`` for what the store cannot express safely, and ``Unavailable`` when it does not
+        answer, with ``retry_after`` when it asks to be called less often. Never try again on your own for
+        longer than a few seconds: the caller decides.
+        """
+
+
+class Probe(Protocol):
+    """Uses a store as a recipient would, to find out what a credential really opens."""
+
+    async def attempt(
+        self, credential: Credential | None, action: Action, at: Location, path: str
+    ) -> Attempt:
+        """Act on ``path`` below ``at``, which LIST takes for a prefix of keys.
+
+        Without a credential, act as the storage's own identity.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """What became of an attempt to cut off credentials that are already out."""
+
+    done: bool
+    # What was done, or what the operator can do: commands, waiting times.
+    words: str
+
+
+class Cutter(Protocol):
+    async def cut_off(self, recipient: str, issued_before: datetime) -> Cut:
+        """Make the store refuse what was issued before that moment, where the settings allow it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +155,18 @@ class Storage:
     reader: LogReader | None = None
     signer: Signer | None = None
     issuer: CredentialIssuer | None = None
+    probe: Probe | None = None
+    cutter: Cutter | None = None
+    # What the configuration says of its credentials; a vendor leaves these alone.
+    credential_life: timedelta = timedelta(hours=1)
+    allow_root: bool = False
+
+
+class StorageMetrics(Protocol):
+    """What only a vendor can see of its store."""
+
+    def observe_policy_size(self, storage: str, percent: int) -> None:
+        """Note how much of the room for a session policy the last one took."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +181,9 @@ class StorageSettings:
     public_url: str
     # None where the process does not sign local URLs.
     url_keys: Keys | None = None
+    # None where nobody counts.
+    metrics: StorageMetrics | None = None
+    clock: Clock = utcnow
 
 
 class Vendor(Protocol):
@@ -139,6 +194,9 @@ class Vendor(Protocol):
 
     def check(self, options: Mapping[str, object]) -> Sequence[str]:
         """Return what is wrong with an entry's settings, in words; empty when nothing is."""
+
+    def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
+        """Return why no credential can be issued for a table there, in words; empty when one can."""
 
     def open(self, settings: StorageSettings) -> AbstractAsyncContextManager[Storage]: ...
 

@@ -58,6 +58,7 @@ class PrincipalReader:
             kind=PrincipalKind.RECIPIENT,
             shares=_folded(config.shares),
             disabled=config.disabled,
+            revoked_at=config.revoked_at,
         )
         self._add_recipient(principal, path)
         for number, token in enumerate(config.tokens):

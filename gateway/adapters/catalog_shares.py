@@ -73,6 +73,7 @@ class ShareReader:
                     access_modes=_access_modes(table, config),
                     history_shared=table.history_shared,
                     start_version=table.start_version,
+                    r2_credentials=table.r2_credentials,
                 ),
             )
 

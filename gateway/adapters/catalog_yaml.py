@@ -145,8 +145,10 @@ def _content(shares: Mapping[str, ShareIndex], principals: PrincipalIndex) -> It
                 [mode.value for mode in table.access_modes],
                 table.history_shared,
                 table.start_version,
+                table.r2_credentials,
             )
     for principal in sorted(_principals(principals), key=lambda principal: principal.name):
         permissions = sorted(permission.value for permission in principal.permissions)
         shares_seen = sorted(principal.shares)
-        yield principal.name, principal.kind.value, principal.disabled, permissions, shares_seen
+        state = principal.disabled, principal.revoked_at
+        yield principal.name, principal.kind.value, state, permissions, shares_seen

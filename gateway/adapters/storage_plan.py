@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +27,10 @@ class PlannedStorage:
     options: Mapping[str, object] = field(default_factory=dict, repr=False)
     # Nobody has said that credentials may be issued here.
     url_only: bool = False
+    credential_life: timedelta = timedelta(hours=1)
+    allow_root: bool = False
+    # Part of the plan: what was made for the storage before is not served by the one that takes its place.
+    revoked_at: datetime | None = None
 
 
 class LocalRoots:
@@ -47,7 +52,13 @@ def plan_storages(config: Config) -> tuple[PlannedStorage, ...]:
         return tuple(_default_storages(config))
     return tuple(
         PlannedStorage(
-            name=entry.name, prefix=parse_location(entry.prefix), vendor=entry.vendor, options=entry.options
+            name=entry.name,
+            prefix=parse_location(entry.prefix),
+            vendor=entry.vendor,
+            options=entry.options,
+            credential_life=entry.credential_life or config.credentials.life,
+            allow_root=entry.allow_root,
+            revoked_at=entry.revoked_at,
         )
         for entry in config.storages
     )

@@ -17,12 +17,28 @@ from gateway.config.faults import ConfigError
 from gateway.config.schema import Config
 from gateway.domain.key import Keys
 from gateway.domain.location import Location
-from gateway.ports import Storage, StorageSettings
+from gateway.ports import Clock, Storage, StorageMetrics, StorageSettings, utcnow
+
+# Puts a cache around what a vendor opened.
+Wrap = Callable[[PlannedStorage, Storage], Storage]
 
 # A file without ``storages`` has one for each table: the loop is let go in between.
 _OPENED_AT_ONCE: Final = 100
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageProcess:
+    """What all storages of a process are opened with."""
+
+    public_url: str
+    url_keys: Keys | None = None
+    clock: Clock = utcnow
+    metrics: StorageMetrics | None = None
+    wrap: Wrap = lambda _, storage: storage
+    # How long storages that were replaced stay open for those who have found one.
+    grace: timedelta = timedelta(seconds=30)
 
 
 class OpenStorages:
@@ -31,17 +47,13 @@ class OpenStorages:
     def __init__(
         self,
         config: Config,
+        process: StorageProcess,
         *,
-        public_url: str,
-        url_keys: Keys | None,
-        grace: timedelta = timedelta(seconds=30),
         find: FindVendor = find_vendor,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._config = config
-        self._public_url = public_url
-        self._url_keys = url_keys
-        self._grace = grace
+        self._process = process
         self._find = find
         self._sleep = sleep
         self._lock = asyncio.Lock()
@@ -91,8 +103,9 @@ class OpenStorages:
             for number, planned in enumerate(plan):
                 settings = self._settings(planned)
                 storage = await stack.enter_async_context(vendors[planned.vendor].open(settings))
-                kept = replace(storage, issuer=None) if planned.url_only else storage
-                by_prefix[planned.prefix.identity] = kept
+                by_prefix[planned.prefix.identity] = self._process.wrap(
+                    planned, _configured(storage, planned)
+                )
                 if number % _OPENED_AT_ONCE == 0:
                     await asyncio.sleep(0)
             return _Opened(tuple(plan), by_prefix, stack.pop_all())
@@ -102,14 +115,25 @@ class OpenStorages:
             name=planned.name,
             prefix=planned.prefix,
             options=planned.options,
-            public_url=self._public_url,
-            url_keys=self._url_keys,
+            public_url=self._process.public_url,
+            url_keys=self._process.url_keys,
+            metrics=self._process.metrics,
+            clock=self._process.clock,
         )
 
     async def _retire(self, opened: _Opened) -> None:
         # Whoever has found a storage just now still works with it.
-        await self._sleep(self._grace.total_seconds())
+        await self._sleep(self._process.grace.total_seconds())
         await opened.close()
+
+
+def _configured(storage: Storage, planned: PlannedStorage) -> Storage:
+    return replace(
+        storage,
+        issuer=None if planned.url_only else storage.issuer,
+        credential_life=planned.credential_life,
+        allow_root=planned.allow_root,
+    )
 
 
 @dataclass(frozen=True, slots=True)

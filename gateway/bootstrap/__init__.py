@@ -10,7 +10,6 @@ import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -25,7 +24,7 @@ from gateway.adapters.loop_lag import measured_loop
 from gateway.adapters.metrics import PrometheusMetrics
 from gateway.adapters.ops_server import serve_ops
 from gateway.adapters.storage_plan import LocalRoots
-from gateway.adapters.storages import OpenStorages
+from gateway.adapters.storages import OpenStorages, StorageProcess
 from gateway.bootstrap.edge import EdgeParts, Rates, public_url, serve_edge
 from gateway.bootstrap.given import Given, Operations
 from gateway.bootstrap.readiness import Readiness
@@ -36,7 +35,7 @@ from gateway.config.schema import Config, ServiceName
 from gateway.domain.audit import AuditEvent
 from gateway.domain.key import Purpose
 from gateway.errors import Internal
-from gateway.ports import AuditLog
+from gateway.ports import AuditLog, utcnow
 from gateway.rpc.dial import dial
 from gateway.rpc.local import LocalChannel
 from gateway.rpc.server import Health, listen, network_server
@@ -106,15 +105,13 @@ class _Process:
         self._keyring: Keyring = await asyncio.to_thread(open_keyring, config, Path(config.state_dir))
         self._audit: AuditLog = await self._open_audit()
         self._catalog = YamlCatalog(await asyncio.to_thread(build_index, self._catalog_config(config)))
-        self._metrics.set_config(self._catalog.generation, _utcnow())
+        self._metrics.set_config(self._catalog.generation, utcnow())
         self._roots = LocalRoots(config)
         keys = self._keyring.keys(Purpose.LOCAL_URL) if ServiceName.PRESIGN in self._run else None
         self._storages = await self._stack.enter_async_context(
             OpenStorages(
                 self._storage_config(config),
-                public_url=public_url(config),
-                url_keys=keys,
-                grace=config.grace,
+                StorageProcess(public_url=public_url(config), url_keys=keys, grace=config.grace),
             )
         )
 
@@ -126,7 +123,7 @@ class _Process:
             catalog=self._catalog,
             storages=self._storages,
             audit=self._audit,
-            clock=_utcnow,
+            clock=utcnow,
         )
         servers = [self._local.as_server()]
         settings = self._config.services
@@ -174,7 +171,7 @@ class _Process:
             buckets=self._given.buckets,
             audit=self._audit,
             metrics=self._metrics,
-            clock=_utcnow,
+            clock=utcnow,
         )
         return await self._stack.enter_async_context(serve_edge(parts, self._given.http_sockets))
 
@@ -219,7 +216,7 @@ class _Process:
                     segment_age=settings.segment_age,
                 ),
                 self._metrics,
-                _utcnow,
+                utcnow,
             )
         )
         return strict if settings.required else LenientAuditLog(strict)
@@ -245,7 +242,3 @@ async def _cancelled(task: asyncio.Task[None]) -> None:
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task
-
-
-def _utcnow() -> datetime:
-    return datetime.now(UTC)

@@ -76,6 +76,8 @@ class TableConfig(ReferenceSection):
     start_version: int = Field(default=0, ge=0)
     auxiliary_locations: tuple[str, ...] = ()
     access_modes: tuple[AccessMode, ...] | None = None
+    # Whether answers repeat the keys as r2Credentials, for clients of the protocol's draft.
+    r2_credentials: bool = False
 
 
 class SchemaConfig(ReferenceSection):
@@ -134,6 +136,8 @@ class RecipientConfig(Section):
     # Names of shares, or "*" for all.
     shares: ShareNames = ()
     disabled: bool = False
+    # Credentials from before this moment are not served again; ``sluice revoke`` sets it.
+    revoked_at: Moment | None = None
     rate: RateConfig | None = None
 
 
@@ -155,6 +159,12 @@ class StorageConfig(Section):
     name: Annotated[str, AfterValidator(parse_storage_name)]
     prefix: str
     vendor: str
+    # How long credentials are asked for; left out: credentials.life.
+    credential_life: Span | None = None
+    # Whether the root of the bucket or container may itself be a table's location with dir access.
+    allow_root: bool = False
+    # Credentials from before this moment are not served again, whoever they are for.
+    revoked_at: Moment | None = None
     # Not shown: some vendors' hold secrets.
     options: Annotated[Mapping[str, Any], BeforeValidator(typed)] = Field(default_factory=dict, repr=False)
 
@@ -242,6 +252,15 @@ class LimitsConfig(Section):
     rate: RateConfig = RateConfig(requestsPerSecond=100, burst=200)
 
 
+class CredentialsConfig(Section):
+    """Credentials for dir access."""
+
+    # What providers are asked for; the window in which one is handed out is half of it.
+    life: Span = timedelta(hours=1)
+    # Whether answers say the region and the endpoint beside the keys.
+    region_and_endpoint: bool = True
+
+
 class SnapshotsConfig(Section):
     # How much memory the snapshots kept in this process may take.
     memory: Size = 2 * 1024 * 1024 * 1024
@@ -279,6 +298,7 @@ class Config(ReferenceSection):
     audit: AuditConfig = AuditConfig()
     log: LogConfig = LogConfig()
     limits: LimitsConfig = LimitsConfig()
+    credentials: CredentialsConfig = CredentialsConfig()
     snapshots: SnapshotsConfig = SnapshotsConfig()
     # Left out: ``$XDG_STATE_HOME/sluice``, ``~/.local/state/sluice``, or without a home ``/var/lib/sluice``.
     state_dir: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 ALL_SHARES = "*"
@@ -31,6 +32,8 @@ class Principal:
     shares: frozenset[str]
     permissions: frozenset[Permission] = frozenset()
     disabled: bool = False
+    # Credentials from before this moment are not served again.
+    revoked_at: datetime | None = None
 
     def may_see(self, folded_share: str) -> bool:
         return ALL_SHARES in self.shares or folded_share in self.shares

@@ -42,3 +42,5 @@ class Table:
     access_modes: tuple[AccessMode, ...] = (AccessMode.URL,)
     history_shared: bool = False
     start_version: int = 0
+    # Whether answers repeat the keys as ``r2Credentials``, which drafts of the protocol had.
+    r2_credentials: bool = False

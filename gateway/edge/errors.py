@@ -85,7 +85,7 @@ def answer(fault: Fault) -> web.Response:
 def _headers(error: GatewayError) -> Mapping[str, str]:
     if isinstance(error, errors.Unauthenticated):
         return {hdrs.WWW_AUTHENTICATE: "Bearer"}
-    if isinstance(error, errors.Throttled):
+    if isinstance(error, errors.Throttled | errors.Unavailable) and error.retry_after is not None:
         return {hdrs.RETRY_AFTER: str(max(math.ceil(error.retry_after.total_seconds()), 1))}
     return {}
 

@@ -96,6 +96,7 @@ def to_claims(grant: Grant, issued_at: datetime) -> dict[str, Any]:
         "acc": [mode.value for mode in grant.access_modes],
         "hist": grant.history_shared,
         "start": grant.start_version,
+        "rev": None if grant.revoked_at is None else int(grant.revoked_at.timestamp()),
         "gen": grant.generation,
     }
 
@@ -114,6 +115,7 @@ def from_claims(claims: Mapping[str, Any]) -> Grant:
         access_modes=tuple(AccessMode(text) for text in _texts(claims, "acc")),
         history_shared=_flag(claims["hist"]),
         start_version=_number(claims["start"]),
+        revoked_at=_moment(claims["rev"]),
         generation=_text(claims["gen"]),
         expires_at=datetime.fromtimestamp(_number(claims["exp"]), tz=UTC),
     )
@@ -125,6 +127,10 @@ def _check_times(claims: Mapping[str, Any], now: datetime) -> None:
         raise ValueError("lives longer than a grant may")
     if issued_at > (now + _SKEW).timestamp():
         raise ValueError("issued in the future")
+
+
+def _moment(value: object) -> datetime | None:
+    return None if value is None else datetime.fromtimestamp(_number(value), tz=UTC)
 
 
 def _text(value: object) -> str:

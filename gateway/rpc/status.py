@@ -78,6 +78,9 @@ def to_error(exc: aio.AioRpcError) -> errors.GatewayError:
     if exc.code() is StatusCode.RESOURCE_EXHAUSTED:
         wait = timedelta(milliseconds=int(trailing.get(RETRY_AFTER_MS, 1000)))
         return errors.Throttled(message, retry_after=wait)
+    if exc.code() is StatusCode.UNAVAILABLE and RETRY_AFTER_MS in trailing:
+        wait = timedelta(milliseconds=int(trailing[RETRY_AFTER_MS]))
+        return errors.Unavailable(message, error_code=str(code), retry_after=wait)
     return _ERROR.get(exc.code(), errors.Internal)(message, error_code=str(code))
 
 
@@ -152,6 +155,6 @@ def _known(exc: Exception, method: str) -> errors.GatewayError:
 
 async def _abort(context: Context, error: errors.GatewayError) -> NoReturn:
     trailing = [(ERROR_CODE, error.error_code)]
-    if isinstance(error, errors.Throttled):
+    if isinstance(error, errors.Throttled | errors.Unavailable) and error.retry_after is not None:
         trailing.append((RETRY_AFTER_MS, str(error.retry_after // timedelta(milliseconds=1))))
     await context.abort(STATUS[type(error)], error.message, tuple(trailing))

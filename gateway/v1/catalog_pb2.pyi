@@ -207,12 +207,15 @@ class Table(_message.Message):
     LOCATION_FIELD_NUMBER: _builtins.int
     AUXILIARY_LOCATIONS_FIELD_NUMBER: _builtins.int
     ACCESS_MODES_FIELD_NUMBER: _builtins.int
+    R2_CREDENTIALS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     schema: _builtins.str
     share: _builtins.str
     share_id: _builtins.str
     id: _builtins.str
     location: _builtins.str
+    r2_credentials: _builtins.bool
+    """Whether keys are repeated as r2Credentials, for clients of the protocol's draft."""
     @_builtins.property
     def auxiliary_locations(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -228,10 +231,11 @@ class Table(_message.Message):
         location: _builtins.str = ...,
         auxiliary_locations: _abc.Iterable[_builtins.str] | None = ...,
         access_modes: _abc.Iterable[Global___AccessMode.ValueType] | None = ...,
+        r2_credentials: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["access_modes", b"access_modes", "auxiliary_locations", b"auxiliary_locations", "id", b"id", "location", b"location", "name", b"name", "schema", b"schema", "share", b"share", "share_id", b"share_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["access_modes", b"access_modes", "auxiliary_locations", b"auxiliary_locations", "id", b"id", "location", b"location", "name", b"name", "r2_credentials", b"r2_credentials", "schema", b"schema", "share", b"share", "share_id", b"share_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from gateway.domain.credential import Credential, GcpOauthToken
+from gateway.domain.location import Location
 from gateway.domain.window import EPOCH
 from gateway.ports import Storage, StorageSettings
 from tests.fakes.issuer import FakeIssuer
@@ -26,6 +27,9 @@ class FakeVendor:
 
     def check(self, options: Mapping[str, object]) -> Sequence[str]:
         return [f"unknown option {name!r}" for name in options if name not in {"region", "fails"}]
+
+    def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
+        return [f"no credential for {location.path}"] if "refused" in location.path else []
 
     @asynccontextmanager
     async def open(self, settings: StorageSettings) -> AsyncIterator[Storage]:

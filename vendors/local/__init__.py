@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 
+from gateway.domain.location import Location
 from gateway.ports import Storage, StorageSettings, Vendor
 from vendors.local.config import check
 from vendors.local.reader import LocalReader
@@ -18,6 +19,9 @@ class LocalVendor:
 
     def check(self, options: Mapping[str, object]) -> Sequence[str]:
         return check(options)
+
+    def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
+        return ["a local storage has no credentials for its directories: set accessModes: [url]"]
 
     def open(self, settings: StorageSettings) -> AbstractAsyncContextManager[Storage]:
         # A process that was not given the keys reads only.

@@ -45,6 +45,7 @@ def table_to_proto(table: Table) -> pb.Table:
         location=table.location.text,
         auxiliary_locations=[location.text for location in table.auxiliary_locations],
         access_modes=[_ACCESS_MODES[mode] for mode in table.access_modes],
+        r2_credentials=table.r2_credentials,
     )
 
 

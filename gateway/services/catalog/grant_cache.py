@@ -16,7 +16,7 @@ from gateway.services.catalog.grant_signer import GrantSigner
 LEAST_LEFT: Final = timedelta(seconds=40)
 _MAX_KEPT: Final = 8192
 
-_Key = tuple[str, str, Table, str, Audience]
+_Key = tuple[str, datetime | None, str, Table, str, Audience]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,8 @@ class GrantCache:
     def find_or_sign(self, asker: Asker, table: Table, generation: str, audience: Audience) -> SignedGrant:
         """Return a grant with at least ``LEAST_LEFT`` of its life before it."""
         # The table itself: a grant never outlives a change of what it says, whatever the generation.
-        key = (asker.principal.name, asker.actor, table, generation, audience)
+        principal = asker.principal
+        key = (principal.name, principal.revoked_at, asker.actor, table, generation, audience)
         now = self._clock()
         signed = self._signed.get(key)
         if signed is None or not LEAST_LEFT <= signed.expires_at - now <= MAX_LIFE:
@@ -45,7 +46,7 @@ class GrantCache:
         return signed
 
     def _sign(self, key: _Key, now: datetime) -> SignedGrant:
-        principal, actor, table, generation, audience = key
+        principal, revoked_at, actor, table, generation, audience = key
         grant = Grant(
             principal=principal,
             actor=actor,
@@ -57,6 +58,7 @@ class GrantCache:
             access_modes=table.access_modes,
             history_shared=table.history_shared,
             start_version=table.start_version,
+            revoked_at=revoked_at,
             generation=generation,
             # A JWT's times are whole seconds, and its life is counted in them.
             expires_at=now.replace(microsecond=0) + MAX_LIFE,

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from gateway.adapters.storages import OpenStorages
+from gateway.adapters.storages import OpenStorages, StorageProcess
 from gateway.adapters.vendors import VendorNotFound
 from gateway.config.faults import ConfigError
 from gateway.domain.key import Key, Keys
@@ -53,9 +53,7 @@ def opening(vendor: FakeVendor, configuration, sleep: Sleep | None = None) -> Op
 
     return OpenStorages(
         configuration,
-        public_url="https://share.example/delta-sharing",
-        url_keys=KEYS,
-        grace=GRACE,
+        StorageProcess(public_url="https://share.example/delta-sharing", url_keys=KEYS, grace=GRACE),
         find=find,
         sleep=sleep or Sleep(),
     )
