@@ -18,19 +18,22 @@ _OWN = frozenset({"connection", "content-length", "date", "server", "transfer-en
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
+    method: str
     path: str
     headers: dict[str, str]
     body: str
     chunked: bool
 
 
-def record(origin: str, path: str, token: str) -> Answer:
+def record(origin: str, path: str, token: str, method: str = "GET") -> Answer:
     """Ask the real server once, and keep what it says."""
-    request = Request(origin + path, headers={"Authorization": f"Bearer {token}"})  # noqa: S310 -- our own server
+    headers = {"Authorization": f"Bearer {token}"}
+    request = Request(origin + path, headers=headers, method=method)  # noqa: S310 -- our own server
     with urlopen(request) as response:  # noqa: S310 -- our own server
         body = response.read().decode()
         headers = {name: value for name, value in response.headers.items() if name.lower() not in _OWN}
         return Answer(
+            method=method,
             path=path,
             headers=headers,
             body=body,
@@ -50,7 +53,7 @@ def to_json(answers: list[Answer]) -> str:
 def _application(answers: list[Answer]) -> web.Application:
     application = web.Application()
     for answer in answers:
-        application.router.add_get(answer.path.partition("?")[0], _handler(answer))
+        application.router.add_route(answer.method, answer.path.partition("?")[0], _handler(answer))
     return application
 
 

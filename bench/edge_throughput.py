@@ -11,38 +11,24 @@ import json
 import os
 import platform
 import secrets
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
 from bench import bare
-from bench.load import Load, measure
+from bench.load import Load
+from bench.peers import PREFIX, Peer, bare_peer, gateway_peer, measure_peer, origin_of
 from gateway.commands.bearer import hash_of
-from tests.deployments import Deployment, all_in_one, free_port, split
+from tests.deployments import all_in_one, split
 
 ROUNDS = 5
 RESULTS = Path(__file__).parent / "results"
-PREFIX = "/delta-sharing"
 TABLE = f"{PREFIX}/shares/share00/schemas/default/tables/trips"
 PATHS = {"list shares": f"{PREFIX}/shares", "version": f"{TABLE}/version", "metadata": f"{TABLE}/metadata"}
 ALL, SPLIT, BARE = "all in one", "split", "bare"
-
-
-@dataclass(slots=True, kw_only=True)
-class Peer:
-    """A server under load: where it is, and the processes whose time it takes."""
-
-    name: str
-    origin: str
-    pids: list[int]
-    rates: dict[str, list[float]] = field(default_factory=dict)
-    latencies: dict[str, list[float]] = field(default_factory=dict)
-    cpu: dict[str, list[float]] = field(default_factory=dict)
 
 
 def main() -> None:
@@ -53,57 +39,22 @@ def main() -> None:
             for operation, path in PATHS.items():
                 # Each round begins with another peer, so that none always follows the same one.
                 for peer in peers[number % len(peers) :] + peers[: number % len(peers)]:
-                    _measure(peer, operation, path, token)
+                    measure_peer(peer, operation, Load(url=peer.origin + path, token=token))
             print(f"round {number + 1} of {ROUNDS}", flush=True)
     _report({peer.name: peer for peer in peers})
-
-
-def _measure(peer: Peer, operation: str, path: str, token: str) -> None:
-    before = _cpu_seconds(peer.pids)
-    load = Load(url=peer.origin + path, token=token)
-    outcome = measure(load)
-    served = outcome.requests_per_second * (load.seconds + load.warm_up)
-    peer.rates.setdefault(operation, []).append(outcome.requests_per_second)
-    peer.latencies.setdefault(operation, []).append(outcome.p99_ms)
-    peer.cpu.setdefault(operation, []).append((_cpu_seconds(peer.pids) - before) / served * 1e6)
 
 
 def _start(scratch: Path, token: str, stack: ExitStack) -> Iterator[Peer]:
     settings = _settings(scratch, token)
     gateway = stack.enter_context(all_in_one(scratch / "all", settings))
-    yield _gateway(ALL, gateway)
+    yield gateway_peer(ALL, gateway)
     with _asyncio_instead_of_uvloop(scratch / "stub"):
         plain = stack.enter_context(all_in_one(scratch / "plain", settings))
-    yield _gateway(f"{ALL}, asyncio", plain)
-    yield _gateway(SPLIT, stack.enter_context(split(scratch / "split", settings)))
-    answers = [bare.record(_origin(gateway), path, token) for path in PATHS.values()]
+    yield gateway_peer(f"{ALL}, asyncio", plain)
+    yield gateway_peer(SPLIT, stack.enter_context(split(scratch / "split", settings)))
+    answers = [bare.record(origin_of(gateway), path, token) for path in PATHS.values()]
     for name, with_uvloop in ((BARE, True), (f"{BARE}, asyncio", False)):
-        yield stack.enter_context(_bare(name, answers, with_uvloop=with_uvloop))
-
-
-def _gateway(name: str, deployment: Deployment) -> Peer:
-    pids = [server.process.pid for server in deployment.processes.values()]
-    return Peer(name=name, origin=_origin(deployment), pids=pids)
-
-
-def _origin(deployment: Deployment) -> str:
-    return deployment.base_url.removesuffix(PREFIX)
-
-
-@contextmanager
-def _bare(name: str, answers: list[bare.Answer], *, with_uvloop: bool) -> Iterator[Peer]:
-    port = free_port()
-    command = bare.command(port, with_uvloop=with_uvloop)
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(bare.to_json(answers))
-        process.stdin.close()
-        try:
-            assert process.stdout.readline() == "ready\n"
-            yield Peer(name=name, origin=f"http://127.0.0.1:{port}", pids=[process.pid])
-        finally:
-            process.terminate()
+        yield stack.enter_context(bare_peer(name, answers, with_uvloop=with_uvloop))
 
 
 @contextmanager
@@ -169,18 +120,6 @@ def _write_table(folder: Path) -> None:
     log = folder / "_delta_log"
     log.mkdir(parents=True)
     (log / f"{0:020}.json").write_text("".join(json.dumps(action) + "\n" for action in actions))
-
-
-def _cpu_seconds(pids: list[int]) -> float:
-    """Return the processor time that the processes have used; 0 where the system does not tell."""
-    ticks = 0
-    for pid in pids:
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            return 0
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _report(peers: Mapping[str, Peer]) -> None:
