@@ -151,17 +151,16 @@ def _report(
     lines = [
         "# Credentials a second",
         "",
-        f"{os.cpu_count()} cores, Python {platform.python_version()} on {sys.platform}, 16 connections, median "
-        f"of {ROUNDS} interleaved rounds. Load, gateway and store share the machine.",
+        f"{os.cpu_count()} cores, Python {platform.python_version()} on {sys.platform}, 16 connections, "
+        f"median of {ROUNDS} interleaved rounds. Load, gateway and store share the machine.",
         "",
         "| warm | credentials/s | of STS | of bare | CPU us | p99 ms |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for peer in peers:
         rate, cpu, p99 = (median(figures[WARM]) for figures in (peer.rates, peer.cpu, peer.latencies))
-        lines.append(
-            f"| {peer.name} | {rate:,.0f} | {rate / direct_rate:.1f} | {rate / bare_rate:.2f} | {cpu:.0f} | {p99:.1f} |"
-        )
+        ratios = f"{rate / direct_rate:.1f} | {rate / bare_rate:.2f}"
+        lines.append(f"| {peer.name} | {rate:,.0f} | {ratios} | {cpu:.0f} | {p99:.1f} |")
     lines += [
         f"| {DIRECT} | {direct_rate:,.0f} | 1.0 | {direct_rate / bare_rate:.2f} | | {direct_p99:.1f} |",
         "",
