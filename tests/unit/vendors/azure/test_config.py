@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from vendors.azure.config import ClientSecretIdentity, check, parse
+
+CHAIN = {"identity": {"kind": "chain"}}
+SUBSCRIPTION = "11111111-2222-3333-4444-555555555555"
+
+
+@pytest.mark.parametrize(
+    "identity",
+    [
+        {"kind": "clientSecret", "tenantId": "t", "clientId": "c", "clientSecret": {"value": "s"}},
+        {"kind": "clientSecret", "tenantId": "t", "clientId": "c", "clientSecret": {"file": "/run/secret"}},
+        {"kind": "managedIdentity"},
+        {"kind": "managedIdentity", "clientId": "c"},
+        {"kind": "workloadIdentity"},
+        {"kind": "workloadIdentity", "tenantId": "t", "clientId": "c", "tokenFile": "/run/token"},
+        {"kind": "chain"},
+    ],
+)
+def test_each_kind_of_identity_is_taken(identity):
+    assert check({"identity": identity}) == []
+    assert parse({"identity": identity}).identity.kind == identity["kind"]
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"identity": {}}, {"identity": "chain"}, {"identity": {"clientId": "c"}}]
+)
+def test_entry_without_an_identity_is_told_the_kinds(given):
+    (fault,) = check(given)
+
+    assert "clientSecret, managedIdentity, workloadIdentity, chain" in fault
+
+
+def test_account_key_is_no_identity():
+    (fault,) = check({"identity": {"kind": "accountKey", "value": "k"}})
+
+    assert "'clientSecret'" in fault
+
+
+def test_entry_that_nobody_wrote_uses_the_chain():
+    options = parse({})
+
+    assert options.identity.kind == "chain"
+    assert options.hierarchical_namespace is None
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"unknown": 1}, "unknown option 'unknown'"),
+        ({"blobEndpoint": "http://storage.example"}, "loopback"),
+        ({"blobEndpoint": "http://127.0.0.1.example"}, "loopback"),
+        ({"blobEndpoint": "http://localhost@evil.example"}, "loopback"),
+        ({"blobEndpoint": "https://h/?sv=1"}, "https://"),
+        ({"blobEndpoint": "ftp://127.0.0.1"}, "https://"),
+        ({"authority": "http://127.0.0.1"}, "https://"),
+        ({"authority": "https://user:password@login"}, "https://"),
+        ({"hierarchicalNamespace": "yes"}, "hierarchicalNamespace"),
+        ({"containerScope": True}, "containerScope"),
+        ({"containerScope": "refuse"}, "containerScope"),
+        ({"clockSkew": "2h"}, "clockSkew"),
+        ({"clockSkew": "soon"}, "clockSkew"),
+        ({"keyLife": "7d"}, "keyLife"),
+        ({"keyLife": "1m"}, "keyLife"),
+        ({"keyLife": True}, "keyLife"),
+        ({"revocation": {"subscription": "mine", "resourceGroup": "g"}}, "subscription"),
+        ({"revocation": {"subscription": SUBSCRIPTION, "resourceGroup": "a/b"}}, "resourceGroup"),
+    ],
+)
+def test_fault_is_named(given, words):
+    faults = check({**CHAIN, **given})
+
+    assert len(faults) == 1
+    assert words in faults[0]
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "https://account.privatelink.example",
+        "http://127.0.0.1:10000/account",
+        "http://[::1]:1",
+        "http://localhost",
+    ],
+)
+def test_endpoint_loses_its_trailing_slash(endpoint):
+    assert check({**CHAIN, "blobEndpoint": endpoint}) == []
+    assert parse({**CHAIN, "blobEndpoint": f"{endpoint}/"}).blob_endpoint == endpoint
+
+
+def test_spans_are_spelled_as_in_the_rest_of_the_file():
+    options = parse({**CHAIN, "clockSkew": 90, "keyLife": "2d"})
+
+    assert (options.clock_skew, options.key_life) == (timedelta(seconds=90), timedelta(days=2))
+
+
+def test_no_skew_is_a_choice():
+    assert parse({**CHAIN, "clockSkew": "0s"}).clock_skew == timedelta(0)
+
+
+def test_fault_and_options_show_no_secret():
+    identity = {"kind": "clientSecret", "tenantId": "t", "clientId": "c", "clientSecret": {"value": "hush"}}
+    broken = {"identity": {**identity, "clientSecret": {"value": "hush", "file": "hush"}}}
+
+    assert "hush" not in repr(parse({"identity": identity}))
+    assert "hush" not in "".join(check(broken))
+    assert check(broken)
+
+
+def test_secret_is_read_from_its_file_each_time(tmp_path):
+    file = tmp_path / "secret"
+    given = {"kind": "clientSecret", "tenantId": "t", "clientId": "c", "clientSecret": {"file": str(file)}}
+    identity = parse({"identity": given}).identity
+    assert isinstance(identity, ClientSecretIdentity)
+
+    file.write_text("one\n")
+    assert identity.client_secret.read() == "one"
+    file.write_text("two\n")
+    assert identity.client_secret.read() == "two"

@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from gateway.errors import Unavailable
+from tests.unit.vendors.azure.doubles import (
+    NOON,
+    SECRET,
+    FakeClock,
+    FakeHttp,
+    FakeTokens,
+    key_answer,
+    options,
+)
+from vendors.azure.delegation_key import DelegationKeys, parse_key
+from vendors.azure.http import Response
+from vendors.azure.xml import parse_xml
+
+HOUR = timedelta(hours=1)
+ANSWER = key_answer("2026-01-02T11:55:00Z", "2026-01-02T16:00:00Z")
+
+
+def as_asked(request):
+    root = parse_xml(request.body)
+    return key_answer(root.findtext("Start", ""), root.findtext("Expiry", ""))
+
+
+def keys(answer=as_asked, *, clock=None, **given) -> tuple[FakeHttp, DelegationKeys]:
+    http = FakeHttp(answer)
+    made = DelegationKeys(
+        storage="lake",
+        endpoint="https://lakeaccount.blob.core.windows.net",
+        options=options(**given),
+        tokens=FakeTokens(),
+        http=http,
+        clock=clock or FakeClock(),
+    )
+    return http, made
+
+
+async def test_key_is_asked_for_as_the_identity():
+    http, made = keys()
+    await made.get(HOUR)
+
+    (request,) = http.requests
+    assert request.method == "POST"
+    assert request.url == (
+        "https://lakeaccount.blob.core.windows.net/?restype=service&comp=userdelegationkey"
+    )
+    assert request.headers["authorization"] == "Bearer own-token"
+    assert request.body == (
+        b'<?xml version="1.0" encoding="utf-8"?>'
+        b"<KeyInfo><Start>2026-01-02T11:55:00Z</Start><Expiry>2026-01-02T16:00:00Z</Expiry></KeyInfo>"
+    )
+
+
+async def test_key_is_what_azure_wrote():
+    key = await keys()[1].get(HOUR)
+
+    assert (key.start, key.expiry, key.secret) == ("2026-01-02T11:55:00Z", "2026-01-02T16:00:00Z", SECRET)
+    assert (key.starts_at, key.expires_at) == (NOON - timedelta(minutes=5), NOON + 4 * HOUR)
+
+
+async def test_key_serves_many_credentials():
+    http, made = keys()
+    for _ in range(20):
+        await made.get(HOUR)
+
+    assert len(http.requests) == 1
+
+
+async def test_key_is_asked_for_twice_as_long_as_a_long_credential():
+    key = await keys()[1].get(12 * HOUR)
+
+    assert key.expires_at == NOON + 24 * HOUR
+
+
+@pytest.mark.parametrize("life", [timedelta(days=5), timedelta(days=30)])
+async def test_key_is_never_asked_for_longer_than_azure_gives(life):
+    key = await keys()[1].get(life)
+
+    assert key.expires_at - key.starts_at < timedelta(days=7)
+
+
+async def test_forgotten_key_is_asked_for_again():
+    http, made = keys()
+    await made.get(HOUR)
+    made.forget()
+    await made.get(HOUR)
+
+    assert len(http.requests) == 2
+
+
+async def test_missing_role_is_named_in_the_log_and_not_to_the_recipient(caplog):
+    refused = Response(status=403, headers={"x-ms-error-code": "AuthorizationPermissionMismatch"})
+    with pytest.raises(Unavailable) as raised:
+        await keys(lambda _: refused)[1].get(HOUR)
+
+    assert "Storage Blob Delegator" in caplog.text
+    assert "AuthorizationPermissionMismatch" in caplog.text
+    assert "Azure" not in raised.value.message
+    assert "Delegator" not in raised.value.message
+    assert raised.value.retry_after is None
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "wait"),
+    [
+        (429, {"retry-after": "7"}, timedelta(seconds=7)),
+        (503, {"x-ms-error-code": "ServerBusy", "retry-after": "30"}, timedelta(seconds=30)),
+        (503, {}, timedelta(seconds=5)),
+        (503, {"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}, timedelta(seconds=5)),
+        (503, {"retry-after": "99999999999999999999"}, timedelta(minutes=10)),
+        (503, {"retry-after": "²"}, timedelta(seconds=5)),
+    ],
+)
+async def test_throttling_says_how_long_to_wait(status, headers, wait):
+    with pytest.raises(Unavailable) as raised:
+        await keys(lambda _: Response(status=status, headers=headers))[1].get(HOUR)
+
+    assert raised.value.retry_after == wait
+
+
+async def test_other_failure_asks_for_no_pause():
+    with pytest.raises(Unavailable) as raised:
+        await keys(lambda _: Response(status=500))[1].get(HOUR)
+
+    assert raised.value.retry_after is None
+
+
+async def test_key_that_has_expired_already_is_not_taken():
+    with pytest.raises(Unavailable, match="clocks"):
+        await keys(lambda _: key_answer("2026-01-02T10:00:00Z", "2026-01-02T11:00:00Z"))[1].get(HOUR)
+
+
+@pytest.mark.parametrize(
+    ("date", "warned"),
+    [
+        ("Fri, 02 Jan 2026 12:00:20 GMT", False),
+        ("Fri, 02 Jan 2026 11:56:00 GMT", False),
+        ("Fri, 02 Jan 2026 11:54:00 GMT", True),
+        ("Fri, 02 Jan 2026 13:00:00 GMT", True),
+        ("", False),
+        ("yesterday", False),
+    ],
+)
+async def test_clock_that_differs_from_azure_is_warned_of(date, warned, caplog):
+    _, made = keys(lambda request: replace(as_asked(request), headers={"date": date}))
+    await made.get(HOUR)
+
+    assert ("clock" in caplog.text) == warned
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>",
+        b"not xml",
+        b"<UserDelegationKey/>",
+        ANSWER.body.replace(b"<Value>", b"<Value>!"),
+        ANSWER.body.replace(b"2026-01-02T16:00:00Z", b"tomorrow"),
+        ANSWER.body.replace(b"2026-01-02T16:00:00Z", b"2026-01-02T16:00:00"),
+        ANSWER.body.replace(b"11111111-", b"11111111&#10;"),
+        ANSWER.body.replace(b"<UserDelegationKey>", b"<!DOCTYPE x [<!ENTITY a 'b'>]><UserDelegationKey>"),
+        b"<!DOCTYPE x SYSTEM 'file:///etc/passwd'>" + ANSWER.body[3:],
+    ],
+)
+def test_what_is_not_a_key_is_refused(body):
+    with pytest.raises(Unavailable):
+        parse_key(body)
+
+
+def test_key_prints_no_secret():
+    key = parse_key(ANSWER.body)
+
+    assert repr(SECRET) not in repr(key)
+    assert "AAEC" not in repr(key)
+
+
+async def test_nothing_is_logged_of_token_or_key(caplog):
+    caplog.set_level(logging.DEBUG)
+    await keys()[1].get(HOUR)
+
+    assert "own-token" not in caplog.text

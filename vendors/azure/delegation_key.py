@@ -1,0 +1,168 @@
+"""User delegation keys: what the account lends our identity to sign with, and for how long."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import logging
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Final, Protocol
+from xml.etree.ElementTree import Element
+
+from gateway.errors import Unavailable
+from gateway.ports import Clock
+from vendors.azure.config import AzureOptions
+from vendors.azure.errors import unavailable
+from vendors.azure.http import Http, Request, Response
+from vendors.azure.identity import Token
+from vendors.azure.renewal import Renewed
+from vendors.azure.xml import parse_xml
+
+# Azure's limit, counted from the key's start, less a minute for its clock.
+_LONGEST: Final = timedelta(days=7) - timedelta(minutes=1)
+_AHEAD: Final = timedelta(minutes=30)
+_SLOW_ANSWER: Final = timedelta(seconds=30)
+_NEEDS: Final = "the role Storage Blob Delegator on the storage account"
+_TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
+# These stand on lines of their own in what is signed.
+_FIELD: Final = re.compile(r"[0-9A-Za-z:._-]{1,64}")
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelegationKey:
+    """The texts are kept as Azure wrote them: it derives the key from them again."""
+
+    oid: str
+    tid: str
+    start: str
+    expiry: str
+    service: str
+    version: str
+    secret: bytes = field(repr=False)
+    starts_at: datetime
+    expires_at: datetime
+
+
+class TokenSource(Protocol):
+    async def get(self) -> Token: ...
+
+
+class DelegationKeys:
+    """One key for all credentials of a storage, fetched again well before they would outlive it."""
+
+    def __init__(
+        self,
+        *,
+        storage: str,
+        endpoint: str,
+        options: AzureOptions,
+        tokens: TokenSource,
+        http: Http,
+        clock: Clock,
+    ) -> None:
+        self._storage = storage
+        self._url = f"{endpoint}/?restype=service&comp=userdelegationkey"
+        self._options = options
+        self._tokens = tokens
+        self._http = http
+        self._clock = clock
+        self._kept: Renewed[DelegationKey] = Renewed(self._fetch, ahead=_AHEAD, clock=clock)
+
+    async def get(self, life: timedelta) -> DelegationKey:
+        """Return a key that lives that long from now, or as long as Azure gives."""
+        return await self._kept.get(life)
+
+    def forget(self) -> None:
+        """Drop the key: it was revoked."""
+        self._kept.forget()
+
+    async def _fetch(self, life: timedelta) -> DelegationKey:
+        token = await self._tokens.get()
+        now = self._clock()
+        # Azure compares the start with its own clock, which may be behind ours.
+        start = now - self._options.clock_skew
+        end = min(now + max(self._options.key_life, 2 * life), start + _LONGEST)
+        response = await self._http.send(
+            Request(
+                method="POST",
+                url=self._url,
+                headers={"authorization": f"Bearer {token.value}", "content-type": "application/xml"},
+                body=_key_info(start, end),
+            )
+        )
+        if response.status != 200:  # noqa: PLR2004 - the only status of success
+            raise unavailable(response, self._storage, doing="a user delegation key", needs=_NEEDS)
+        self._compare_clocks(response, now)
+        key = parse_key(response.body)
+        if key.expires_at <= now:
+            raise Unavailable("the storage's key has expired already; compare the clocks")
+        return key
+
+    def _compare_clocks(self, response: Response, now: datetime) -> None:
+        """Warn of a clock that Azure's differs from by more than what credentials start early for."""
+        try:
+            gap = abs(now - parsedate_to_datetime(response.headers.get("date", "")))
+        except (TypeError, ValueError):
+            return
+        if gap > max(self._options.clock_skew, _SLOW_ANSWER):
+            log.warning(
+                "storage %s: this machine's clock and Azure's differ by %s, more than clockSkew covers",
+                self._storage,
+                gap,
+            )
+
+
+def parse_key(body: bytes) -> DelegationKey:
+    """Return the key that Azure answered with; raise ``Unavailable`` when it is not one."""
+    root = parse_xml(body)
+    start, expiry = _text(root, "SignedStart"), _text(root, "SignedExpiry")
+    try:
+        return DelegationKey(
+            oid=_text(root, "SignedOid"),
+            tid=_text(root, "SignedTid"),
+            start=start,
+            expiry=expiry,
+            service=_text(root, "SignedService"),
+            version=_text(root, "SignedVersion"),
+            secret=base64.b64decode(root.findtext("Value") or "", validate=True),
+            starts_at=_moment(start),
+            expires_at=_moment(expiry),
+        )
+    except (ValueError, binascii.Error) as exc:
+        raise _not_a_key() from exc
+
+
+def format_time(moment: datetime) -> str:
+    """Return a time as SAS and keys spell it, to the second below."""
+    return moment.astimezone(UTC).strftime(_TIME)
+
+
+def _key_info(start: datetime, end: datetime) -> bytes:
+    # Only times stand in it, which need no escaping.
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>'
+        f"<KeyInfo><Start>{format_time(start)}</Start><Expiry>{format_time(end)}</Expiry></KeyInfo>"
+    ).encode()
+
+
+def _text(root: Element, name: str) -> str:
+    text = root.findtext(name) or ""
+    if _FIELD.fullmatch(text) is None:
+        raise _not_a_key()
+    return text
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError("a time without its zone")
+    return moment.astimezone(UTC)
+
+
+def _not_a_key() -> Unavailable:
+    return Unavailable("Azure answered with something that is not a key")

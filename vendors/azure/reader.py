@@ -1,0 +1,38 @@
+"""Opens the container for reading logs, as the storage's own identity."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from obstore.store import AzureStore
+
+from vendors.azure.account import Account
+from vendors.azure.delegation_key import TokenSource
+
+if TYPE_CHECKING:
+    from obstore.store import AzureBearerToken, ClientConfig
+
+
+def open_store(account: Account, ca_file: str | None, tokens: TokenSource) -> AzureStore:
+    """Return the container; every setting that obstore would look for in the environment is given."""
+
+    async def provide() -> AzureBearerToken:
+        token = await tokens.get()
+        return {"token": token.value, "expires_at": token.expires_at}
+
+    client: ClientConfig = {"allow_http": account.protocol != "https"}
+    if ca_file:
+        client["root_certificate"] = Path(ca_file).read_bytes()
+    return AzureStore(
+        account.container,
+        config={
+            "account_name": account.name,
+            "endpoint": account.endpoint,
+            "use_emulator": False,
+            "use_fabric_endpoint": False,
+            "skip_signature": False,
+        },
+        client_options=client,
+        credential_provider=provide,
+    )
