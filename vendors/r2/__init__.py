@@ -1,0 +1,69 @@
+"""Tables on Cloudflare R2: temporary credentials that are signed by the secret of a parent token."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
+
+from gateway.domain.location import Location
+from gateway.ports import Clock, CredentialIssuer, Storage, StorageSettings, Vendor
+from vendors.http import Call, open_http
+from vendors.obstore_reader import ObstoreReader
+from vendors.r2.api import CloudflareApi
+from vendors.r2.config import R2Options, check, parse
+from vendors.r2.cutter import R2Cutter
+from vendors.r2.identity import Identity
+from vendors.r2.issuer import ApiIssuer, LocalIssuer
+from vendors.r2.probe import open_probe
+from vendors.r2.reader import open_own
+
+_BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
+
+
+class R2Vendor:
+    """Reads and issues."""
+
+    schemes = frozenset({"s3"})
+
+    def check(self, options: Mapping[str, object]) -> Sequence[str]:
+        return check(options)
+
+    def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
+        if _BUCKET.fullmatch(location.authority):
+            return []
+        return [f"{location.authority!r} is no name of a bucket on R2: letters, digits and hyphens only"]
+
+    @asynccontextmanager
+    async def open(self, settings: StorageSettings) -> AsyncIterator[Storage]:
+        options = parse(settings.options)
+        bucket = settings.prefix.authority
+        identity = Identity(options.identity)
+        async with open_http() as call:
+            yield Storage(
+                name=settings.name,
+                prefix=settings.prefix,
+                reader=ObstoreReader(open_own(options, bucket, identity)),
+                issuer=_issuer(options, identity, call, settings.clock),
+                probe=open_probe(options, bucket, identity, call, settings.clock),
+                cutter=_cutter(options, call),
+            )
+
+
+def _issuer(options: R2Options, identity: Identity, call: Call, clock: Clock) -> CredentialIssuer:
+    if options.api_token is None:
+        return LocalIssuer(options=options, identity=identity, clock=clock)
+    api = CloudflareApi(endpoint=options.api_endpoint, token=options.api_token, call=call)
+    return ApiIssuer(options=options, identity=identity, api=api, clock=clock)
+
+
+def _cutter(options: R2Options, call: Call) -> R2Cutter:
+    revocation = options.revocation
+    if revocation is None or not revocation.delete_parent_token:
+        return R2Cutter(options=options, api=None)
+    api = CloudflareApi(endpoint=options.api_endpoint, token=revocation.api_token, call=call)
+    return R2Cutter(options=options, api=api)
+
+
+vendor: Vendor = R2Vendor()

@@ -1,0 +1,115 @@
+"""Lists keys of a bucket by any prefix, which obstore cannot: it lists whole directories only."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import html
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final
+from urllib.parse import quote, unquote_plus, urlsplit
+
+from obstore.exceptions import GenericError, PermissionDeniedError
+
+from gateway.domain.credential import AwsTempCredentials, Credential
+from gateway.errors import Unsupported
+from gateway.ports import Clock
+from vendors.http import Call, Reply, Request
+from vendors.r2.config import REGION
+from vendors.r2.identity import Identity
+
+_EMPTY: Final = hashlib.sha256(b"").hexdigest()
+_KEY: Final = re.compile(r"<Key>([^<]*)</Key>")
+_CODE: Final = re.compile(r"<Code>[A-Za-z0-9.]{1,60}</Code>")
+_MOST_NAMES: Final = 1000
+_OK: Final = 200
+_FORBIDDEN: Final = 403
+
+
+class Listing:
+    """ListObjectsV2, signed by Signature Version 4."""
+
+    def __init__(self, *, endpoint: str, bucket: str, identity: Identity, call: Call, clock: Clock) -> None:
+        self._endpoint = endpoint
+        self._bucket = bucket
+        self._identity = identity
+        self._call = call
+        self._clock = clock
+
+    async def __call__(self, credential: Credential | None, prefix: str) -> Sequence[str]:
+        """Return the keys that begin with the prefix; raise what obstore would."""
+        keys = await self._keys(credential)
+        reply = await self._call(list_request(self._endpoint, self._bucket, prefix, keys, self._clock()))
+        if reply.status != _OK:
+            raise _error(reply)
+        return _names(reply.body.decode(errors="replace"))
+
+    async def _keys(self, credential: Credential | None) -> AwsTempCredentials:
+        if credential is None:
+            own = await self._identity.parent()
+            return AwsTempCredentials(
+                access_key_id=own.access_key_id, secret_access_key=own.secret_access_key, session_token=""
+            )
+        if not isinstance(credential.secret, AwsTempCredentials):
+            raise Unsupported("this storage's credentials are keys of S3")
+        return credential.secret
+
+
+def list_request(endpoint: str, bucket: str, prefix: str, keys: AwsTempCredentials, now: datetime) -> Request:
+    """Return the signed request for the first keys that begin with a prefix."""
+    query = _query(
+        {
+            "encoding-type": "url",
+            "list-type": "2",
+            "max-keys": str(_MOST_NAMES),
+            "prefix": prefix,
+        }
+    )
+    path = f"/{quote(bucket, safe='')}"
+    stamp = f"{now:%Y%m%dT%H%M%SZ}"
+    headers = {"host": urlsplit(endpoint).netloc, "x-amz-content-sha256": _EMPTY, "x-amz-date": stamp}
+    if keys.session_token:
+        headers["x-amz-security-token"] = keys.session_token
+    canonical = "\n".join(["GET", path, query, *_lines(headers), "", ";".join(headers), _EMPTY])
+    scope = f"{stamp[:8]}/{REGION}/s3/aws4_request"
+    text = "\n".join(["AWS4-HMAC-SHA256", stamp, scope, hashlib.sha256(canonical.encode()).hexdigest()])
+    signature = _hmac(_signing_key(keys.secret_access_key, stamp[:8]), text).hex()
+    authorization = (
+        f"AWS4-HMAC-SHA256 Credential={keys.access_key_id}/{scope}, "
+        f"SignedHeaders={';'.join(headers)}, Signature={signature}"
+    )
+    return Request(
+        method="GET", url=f"{endpoint}{path}?{query}", headers={**headers, "authorization": authorization}
+    )
+
+
+def _query(parameters: Mapping[str, str]) -> str:
+    return "&".join(f"{name}={quote(value, safe='-_.~')}" for name, value in sorted(parameters.items()))
+
+
+def _lines(headers: Mapping[str, str]) -> list[str]:
+    return [f"{name}:{value}" for name, value in headers.items()]
+
+
+def _signing_key(secret: str, day: str) -> bytes:
+    key = f"AWS4{secret}".encode()
+    for part in (day, REGION, "s3", "aws4_request"):
+        key = _hmac(key, part)
+    return key
+
+
+def _hmac(key: bytes, text: str) -> bytes:
+    return hmac.new(key, text.encode(), hashlib.sha256).digest()
+
+
+def _names(body: str) -> list[str]:
+    keys = [html.unescape(key) for key in _KEY.findall(body)]
+    return [unquote_plus(key) for key in keys] if "<EncodingType>url</EncodingType>" in body else keys
+
+
+def _error(reply: Reply) -> Exception:
+    found = _CODE.search(reply.body.decode(errors="replace"))
+    words = f"{reply.status} Refused {found.group() if found else ''}"
+    return PermissionDeniedError(words) if reply.status == _FORBIDDEN else GenericError(words)
