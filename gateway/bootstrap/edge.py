@@ -64,7 +64,7 @@ async def serve_edge(parts: EdgeParts, sockets: tuple[socket.socket, ...]) -> As
     config = parts.config
     ssl_context = None if config.ssl is None else server_context(config.ssl, config.host)
     listen = Listen(host=config.host, port=config.port, sockets=sockets, ssl_context=ssl_context)
-    app = build(_settings(parts), _services(parts.channels), _ports(parts))
+    app = build(edge_settings(config, parts.rates), _services(parts.channels), _ports(parts))
     async with serve(app, listen, _limits(config), grace=config.grace) as port:
         yield f"{config.host}:{port}"
 
@@ -78,15 +78,16 @@ def public_url(config: Config) -> str:
     return f"{scheme}://{host}:{config.port}{config.endpoint}".rstrip("/")
 
 
-def _settings(parts: EdgeParts) -> EdgeSettings:
-    config = parts.config
+def edge_settings(config: Config, rates: Rates) -> EdgeSettings:
+    """Return what the configuration says of the REST edge."""
     return EdgeSettings(
         prefix=config.endpoint,
         public_url=public_url(config),
         request_timeout=min(timedelta(seconds=config.request_timeout_seconds), config.services.timeout),
         body_limit=config.http.body_limit,
         body_timeout=config.http.body_timeout,
-        rate_of=parts.rates,
+        region_and_endpoint=config.credentials.region_and_endpoint,
+        rate_of=rates,
         trusted_proxies=tuple(ipaddress.ip_network(text) for text in config.http.trusted_proxies),
         anonymous=config.allow_anonymous,
     )

@@ -53,7 +53,7 @@ def summarize(loaded: Loaded, file: Path, now: datetime) -> Iterator[str]:
     recipients = [_recipient(recipient, now) for recipient in config.recipients]
     yield from _list("recipients", _who(config), recipients)
     yield from _list("storages", _where(config), [_storage(entry) for entry in config.storages or ()])
-    warnings = [*loaded.warnings, *_token_warnings(config, now)]
+    warnings = [*loaded.warnings, *_token_warnings(config, now), *_revocation_warnings(config, now)]
     if warnings:
         yield from _list("warnings", f"{len(warnings):,}", warnings)
 
@@ -160,6 +160,19 @@ def _token_warnings(config: Config, now: datetime) -> Iterator[str]:
                 continue
             verb = "expired" if token.expires <= now else "expires soon,"
             yield f"{where}: a token of {_shown(recipient.name)} {verb} at {token.expires:%Y-%m-%d %H:%M} UTC"
+
+
+def _revocation_warnings(config: Config, now: datetime) -> Iterator[str]:
+    moments = [(f"recipients[{number}]", entry.revoked_at) for number, entry in enumerate(config.recipients)]
+    moments += [
+        (f"storages[{number}]", entry.revoked_at) for number, entry in enumerate(config.storages or ())
+    ]
+    for where, moment in moments:
+        if moment is not None and moment > now:
+            yield (
+                f"{where}.revokedAt: lies in the future, at {moment:%Y-%m-%d %H:%M} UTC: "
+                "until then it revokes what is issued, too"
+            )
 
 
 def _list(title: str, summary: str, items: Sequence[str]) -> Iterator[str]:

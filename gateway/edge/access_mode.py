@@ -33,8 +33,17 @@ def require_url(table: Table) -> None:
         raise _dir_only(table)
 
 
+def require_dir(table: Table) -> None:
+    """Refuse to hand out a credential for a table that does not offer its directory."""
+    if ACCESS_MODE_DIR not in table.access_modes:
+        raise Unsupported(f"table {_name(table)} does not offer dir access, only url; query it for its files")
+
+
 def _dir_only(table: Table) -> Unsupported:
-    name = f"{table.share}.{table.schema}.{table.name}"
     return Unsupported(
-        f"table {name} offers dir access only, and no URLs; read it with a client that supports dir"
+        f"table {_name(table)} offers dir access only, and no URLs; read it with a client that supports dir"
     )
+
+
+def _name(table: Table) -> str:
+    return f"{table.share}.{table.schema}.{table.name}"

@@ -19,9 +19,12 @@ _JSON: Final = "application/json; charset=utf-8"
 _PRIVATE: Final[dict[str, str]] = {hdrs.CACHE_CONTROL: "no-store"}
 
 
-def json_answer(line: bytes) -> web.Response:
+def json_answer(line: bytes, access_modes: str = "") -> web.Response:
     """Return an answer of one line: some clients read no further."""
-    return web.Response(body=line, headers={hdrs.CONTENT_TYPE: _JSON, **_PRIVATE})
+    headers = {hdrs.CONTENT_TYPE: _JSON, **_PRIVATE}
+    if access_modes:
+        headers[capabilities.HEADER] = access_modes
+    return web.Response(body=line, headers=headers)
 
 
 def version_answer(version: int) -> web.Response:

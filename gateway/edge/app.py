@@ -35,6 +35,7 @@ _Endpoint = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _request_id: Final = web.RequestKey("request_id", str)
 _path: Final = web.RequestKey("path", str)
 _exchange: Final = web.RequestKey("exchange", Exchange)
+_route: Final = web.RequestKey("route", Route)
 
 
 def build(settings: EdgeSettings, services: Services, ports: EdgePorts) -> web.Application:
@@ -68,6 +69,7 @@ def _add_open_routes(app: web.Application, settings: EdgeSettings, files: Files 
 def _endpoint(edge: Edge, route: Route) -> _Endpoint:
     async def endpoint(request: web.Request) -> web.StreamResponse:
         request[_path] = route.path
+        request[_route] = route
         exchange = request[_exchange] = Exchange(edge, request, route.operation, request[_request_id])
         exchange.authenticate()
         return await route.handler(exchange)
@@ -116,7 +118,8 @@ async def _answered(request: web.Request, handler: _Endpoint) -> tuple[web.Strea
             # What was sent cannot be taken back, and an answer behind it would look like more of it.
             abort(request.transport)
             raise StreamAborted(fault) from exc
-        return answer(fault), fault
+        route = request.get(_route)
+        return (answer if route is None else route.answer_fault)(fault), fault
 
 
 def _observe(

@@ -73,13 +73,21 @@ def fault_of(exc: Exception) -> Fault:
 
 
 def answer(fault: Fault) -> web.Response:
-    body = encode_json({"errorCode": fault.error_code, "message": fault.message})
+    return _answer(fault, {"errorCode": fault.error_code, "message": fault.message})
+
+
+def container_answer(fault: Fault) -> web.Response:
+    """Answer as ``answer`` does, with the name of the code that makes AWS SDKs show the message."""
+    return _answer(fault, {"code": fault.error_code, "errorCode": fault.error_code, "message": fault.message})
+
+
+def _answer(fault: Fault, body: Mapping[str, str]) -> web.Response:
     headers = {
         hdrs.CONTENT_TYPE: "application/json; charset=utf-8",
         hdrs.CACHE_CONTROL: "no-store",
         **fault.headers,
     }
-    return web.Response(status=fault.status, body=body, headers=headers)
+    return web.Response(status=fault.status, body=encode_json(body), headers=headers)
 
 
 def _headers(error: GatewayError) -> Mapping[str, str]:

@@ -40,6 +40,10 @@ def starting_timestamp_of(query: MultiMapping[str]) -> str:
     return _timestamp(query, "startingTimestamp") or ""
 
 
+def location_of(query: MultiMapping[str]) -> str | None:
+    return _single(query, "location")
+
+
 def table_at_of(query: MultiMapping[str]) -> snapshot_pb2.TableAt:
     return table_at(_number(query, "version", _MAX_INT64), _timestamp(query, "timestamp"))
 

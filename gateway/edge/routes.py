@@ -8,8 +8,9 @@ from typing import Final
 
 from aiohttp import web
 
+from gateway.edge.errors import Fault, answer, container_answer
 from gateway.edge.exchange import Exchange
-from gateway.edge.handlers import query, shares, tables
+from gateway.edge.handlers import credentials, query, shares, tables
 
 Handler = Callable[[Exchange], Awaitable[web.StreamResponse]]
 
@@ -27,6 +28,8 @@ class Route:
     # As in the audit log.
     operation: str
     handler: Handler
+    # How it tells what went wrong.
+    answer_fault: Callable[[Fault], web.Response] = answer
 
     @property
     def pattern(self) -> str:
@@ -59,4 +62,17 @@ ROUTES: Final = (
     Route(method="GET", path=f"{_TABLE}/version", operation="getTableVersion", handler=tables.get_version),
     Route(method="GET", path=f"{_TABLE}/metadata", operation="getTableMetadata", handler=tables.get_metadata),
     Route(method="POST", path=f"{_TABLE}/query", operation="queryTable", handler=query.query),
+    Route(
+        method="POST",
+        path=f"{_TABLE}/temporary-table-credentials",
+        operation="generateTemporaryTableCredentials",
+        handler=credentials.issue,
+    ),
+    Route(
+        method="GET",
+        path=f"{_TABLE}/aws-credentials",
+        operation="getAwsCredentials",
+        handler=credentials.issue_for_aws,
+        answer_fault=container_answer,
+    ),
 )

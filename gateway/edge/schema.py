@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeVar
 
 from aiohttp import hdrs, web
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -37,8 +39,20 @@ class QueryBody(BaseModel):
     max_files: int | None = None
 
 
+class CredentialsBody(BaseModel):
+    """What may stand in the body of a request for credentials; null is as absent."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", alias_generator=to_camel)
+
+    location: str | None = None
+    # What a draft of the protocol called it.
+    auxiliary_location: str | None = None
+
+
 # To ignore one of these would be to give another answer than the one that was asked for.
 _UNSUPPORTED: Final = ("starting_version", "refresh_token", "page_token")
+
+Body = TypeVar("Body", bound=BaseModel)
 
 
 async def read_body(request: web.Request, limit: int, timeout: timedelta) -> bytes:
@@ -58,17 +72,50 @@ async def read_body(request: web.Request, limit: int, timeout: timedelta) -> byt
 
 def parse_query_body(request: web.Request, body: bytes) -> QueryBody:
     """Return the parsed body of a query; nothing at all is as good as an empty object."""
-    if not body.strip():
-        return QueryBody()
-    _check_content_type(request)
-    try:
-        parsed = QueryBody.model_validate_json(body)
-    except ValidationError as exc:
-        raise _fault(exc) from exc
+    parsed = _parse(QueryBody, request, body)
     for field in _UNSUPPORTED:
         if getattr(parsed, field) is not None:
             raise Unsupported(f"{to_camel(field)} is not supported by this server")
     return parsed
+
+
+def parse_credentials_body(request: web.Request, body: bytes) -> str | None:
+    """Return the location that credentials are asked for; None: the table's own.
+
+    Whatever could be meant in two ways is refused, since the answer would open the wrong place.
+    """
+    for field in CredentialsBody.model_fields:
+        if to_camel(field) in request.query:
+            raise InvalidArgument(f"{to_camel(field)} belongs in the request body, not in the query")
+    parsed = _parse(CredentialsBody, request, body)
+    _refuse_repeated(body)
+    asked = [text for text in (parsed.location, parsed.auxiliary_location) if text is not None]
+    if len(set(asked)) > 1:
+        raise InvalidArgument("Please only provide one of: location, auxiliaryLocation")
+    return asked[0] if asked else None
+
+
+def _parse(kind: type[Body], request: web.Request, body: bytes) -> Body:
+    if not body.strip():
+        return kind()
+    _check_content_type(request)
+    try:
+        return kind.model_validate_json(body)
+    except ValidationError as exc:
+        raise _fault(exc) from exc
+
+
+def _refuse_repeated(body: bytes) -> None:
+    """Refuse an object that says something twice: readers differ in which of the two they take."""
+    if body.strip():
+        json.loads(body.decode(), object_pairs_hook=_without_repeats)
+
+
+def _without_repeats(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise InvalidArgument("the request body repeats a field", error_code=MALFORMED_REQUEST)
+    return found
 
 
 def _check_content_type(request: web.Request) -> None:

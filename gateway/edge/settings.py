@@ -34,6 +34,10 @@ class EdgeSettings:
     stream_timeout: timedelta = timedelta(hours=1)
     body_limit: int = 1024 * 1024
     body_timeout: timedelta = timedelta(seconds=30)
+    # Whether credentials come with their store's region and endpoint.
+    region_and_endpoint: bool = True
+    # A credential that took longer to issue is handed out only if it would be granted once more.
+    grant_again_after: timedelta = timedelta(milliseconds=100)
     # The rate of a recipient, asked at each request, so that a reload takes effect.
     rate_of: Callable[[str], Rate]
     trusted_proxies: tuple[Network, ...] = ()

@@ -50,7 +50,7 @@ class GrantVerifier:
             claims = self._claims(token)
             _check_times(claims, now)
             return from_claims(claims)
-        except (jwt.PyJWTError, GatewayError, ValueError, TypeError, KeyError) as exc:
+        except (jwt.PyJWTError, GatewayError, ValueError, TypeError, KeyError, OverflowError) as exc:
             raise Unauthenticated("the grant is not valid for this service; resolve the table again") from exc
 
     def _claims(self, token: str) -> Mapping[str, Any]:
@@ -96,7 +96,7 @@ def to_claims(grant: Grant, issued_at: datetime) -> dict[str, Any]:
         "acc": [mode.value for mode in grant.access_modes],
         "hist": grant.history_shared,
         "start": grant.start_version,
-        "rev": None if grant.revoked_at is None else int(grant.revoked_at.timestamp()),
+        "rev": None if grant.revoked_at is None else round(grant.revoked_at.timestamp() * 1000),
         "gen": grant.generation,
     }
 
@@ -130,7 +130,7 @@ def _check_times(claims: Mapping[str, Any], now: datetime) -> None:
 
 
 def _moment(value: object) -> datetime | None:
-    return None if value is None else datetime.fromtimestamp(_number(value), tz=UTC)
+    return None if value is None else datetime.fromtimestamp(_number(value) / 1000, tz=UTC)
 
 
 def _text(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Servicers that play the catalog, snapshot and presign services over a small world."""
+"""Servicers that play the catalog, snapshot, presign and vending services over a small world."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ from gateway.rpc.metadata import Metadata
 from gateway.v1 import catalog_pb2 as catalog
 from gateway.v1 import presign_pb2 as presign
 from gateway.v1 import snapshot_pb2 as snapshot
+from gateway.v1 import vending_pb2 as vending
 from gateway.v1.catalog_pb2_grpc import CatalogServicer, CatalogStub, add_CatalogServicer_to_server
 from gateway.v1.presign_pb2_grpc import PresignServicer, PresignStub, add_PresignServicer_to_server
 from gateway.v1.snapshot_pb2_grpc import SnapshotServicer, SnapshotStub, add_SnapshotServicer_to_server
-from gateway.v1.vending_pb2_grpc import VendingStub
+from gateway.v1.vending_pb2_grpc import VendingServicer, VendingStub, add_VendingServicer_to_server
 from tests.fakes.metrics import FakeRpcMetrics
 
 ORIGIN = "https://files.test/"
@@ -51,6 +52,7 @@ class FakeTable:
     access_modes: tuple[str, ...] = ("url",)
     history_shared: bool = False
     auxiliary_locations: tuple[str, ...] = ()
+    r2_credentials: bool = False
 
     @property
     def id(self) -> str:
@@ -74,6 +76,7 @@ class FakeTable:
             location=self.location,
             auxiliary_locations=self.auxiliary_locations,
             access_modes=[_MODES[mode] for mode in self.access_modes],
+            r2_credentials=self.r2_credentials,
         )
 
 
@@ -288,6 +291,43 @@ class FakePresign(PresignServicer):
             raise
 
 
+def aws_credential() -> vending.IssueResponse:
+    return vending.IssueResponse(
+        aws=vending.AwsTempCredentials(
+            access_key_id="ASIAFAKE",
+            secret_access_key="secret-of-fake",
+            session_token="session-of-fake",
+            region="eu-west-1",
+            endpoint="https://s3.test",
+        ),
+        expires_at_ms=FAR_MS,
+        credential_id="ASIAFAKE",
+    )
+
+
+@dataclass
+class FakeVending(VendingServicer):
+    """Answers with ``credential`` for the location that was asked for."""
+
+    world: World
+    credential: vending.IssueResponse = field(default_factory=aws_credential)
+    error: Exception | None = None
+    requests: list[vending.IssueRequest] = field(default_factory=list)
+    # Done while a credential is being made.
+    meanwhile: Callable[[], None] = lambda: None
+
+    async def Issue(self, request: vending.IssueRequest, context: Any) -> vending.IssueResponse:
+        self.requests.append(request)
+        table = _granted(self.world, request.grant, catalog.AUDIENCE_VENDING)
+        locations = (table.location, *table.auxiliary_locations)
+        self.meanwhile()
+        if self.error is not None:
+            raise self.error
+        answer = vending.IssueResponse(location=locations[request.location])
+        answer.MergeFrom(self.credential)
+        return answer
+
+
 @dataclass(kw_only=True)
 class FakeServices:
     """The servicers, and the stubs that lead to them."""
@@ -295,15 +335,17 @@ class FakeServices:
     catalog: FakeCatalog
     snapshot: FakeSnapshot
     presign: FakePresign
+    vending: FakeVending
     stubs: Services
 
 
 def fake_services(world: World) -> FakeServices:
     channel = LocalChannel(FakeRpcMetrics())
-    fakes = FakeCatalog(world), FakeSnapshot(world), FakePresign(world)
+    fakes = FakeCatalog(world), FakeSnapshot(world), FakePresign(world), FakeVending(world)
     add_CatalogServicer_to_server(fakes[0], channel.as_server())
     add_SnapshotServicer_to_server(fakes[1], channel.as_server())
     add_PresignServicer_to_server(fakes[2], channel.as_server())
+    add_VendingServicer_to_server(fakes[3], channel.as_server())
     through = channel.as_channel()
     stubs = Services(
         catalog=CatalogStub(through),
@@ -311,7 +353,7 @@ def fake_services(world: World) -> FakeServices:
         presign=PresignStub(through),
         vending=VendingStub(through),
     )
-    return FakeServices(catalog=fakes[0], snapshot=fakes[1], presign=fakes[2], stubs=stubs)
+    return FakeServices(catalog=fakes[0], snapshot=fakes[1], presign=fakes[2], vending=fakes[3], stubs=stubs)
 
 
 def expected_url(path: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from gateway.config.checks.overlap import Placed, warn_of_overlaps
 from gateway.config.checks.storage import Coverage, find_location
 from gateway.config.checks.unique import Unique
 from gateway.config.path import Path
@@ -28,9 +29,11 @@ class _Catalog:
         self._report = report
         # Prefixes that could not be read would make it look as if nothing covers their tables.
         is_known = config.storages is not None and report.is_intact(("storages",))
-        self._coverage = Coverage(entry.prefix for entry in config.storages or ()) if is_known else None
+        self._storages = config.storages or ()
+        self._coverage = Coverage(self._storages) if is_known else None
         self._share_ids = Unique(report, "is the id of {first} already")
         self._table_ids: dict[str, tuple[Location, Path]] = {}
+        self._placed: list[Placed] = []
 
     def check(self) -> None:
         names = Unique(self._report, _SAME_NAME)
@@ -43,6 +46,7 @@ class _Catalog:
                 self._share_ids.add(share.id, (*path, "id"), share.id)
             self._check_modes(share.access_modes, (*path, "accessModes"))
             self._check_schemas(share, path)
+        warn_of_overlaps(self._placed, self._report)
 
     def _check_schemas(self, share: ShareConfig, above: Path) -> None:
         names = Unique(self._report, _SAME_NAME)
@@ -56,13 +60,32 @@ class _Catalog:
         for number, table in enumerate(schema.tables):
             path = (*above, "tables", number)
             self._check_name(table.name, (*path, "name"), check_table_name, names)
-            location = self._check_location(table.location, (*path, "location"))
-            if table.id and location is not None:
-                self._check_id(table.id, location, (*path, "id"))
-            for index, text in enumerate(table.auxiliary_locations):
-                self._check_location(text, (*path, "auxiliaryLocations", index))
             self._check_modes(table.access_modes, (*path, "accessModes"))
-            self._check_dir(table, table.access_modes or share.access_modes or (), path)
+            is_dir = AccessMode.DIR in (table.access_modes or share.access_modes or ())
+            if is_dir:
+                self._check_dir(table, path)
+            self._check_locations(table, f"{share.name}.{schema.name}.{table.name}", path, is_dir=is_dir)
+
+    def _check_locations(self, table: TableConfig, name: str, path: Path, *, is_dir: bool) -> None:
+        location = self._check_location(table.location, (*path, "location"), is_dir=is_dir)
+        if table.id and location is not None:
+            self._check_id(table.id, location, (*path, "id"))
+        others = [
+            self._check_location(text, (*path, "auxiliaryLocations", index), is_dir=is_dir)
+            for index, text in enumerate(table.auxiliary_locations)
+        ]
+        if location is not None:
+            self._placed.append(
+                Placed(
+                    path=path,
+                    # The share stands second in the path: shares[1].
+                    share=int(path[1]),
+                    name=name,
+                    location=location,
+                    auxiliary_locations=tuple(other for other in others if other is not None),
+                    is_dir=is_dir,
+                )
+            )
 
     def _check_name(self, name: str, path: Path, rule: Callable[[str], str], names: Unique) -> None:
         try:
@@ -70,11 +93,21 @@ class _Catalog:
         except InvalidArgument as exc:
             self._report.fault(path, exc.message)
 
-    def _check_location(self, text: str, path: Path) -> Location | None:
+    def _check_location(self, text: str, path: Path, *, is_dir: bool) -> Location | None:
         location = find_location(text, path, self._report)
-        if location is not None and self._coverage is not None and not self._coverage.covers(location):
+        if location is None or self._coverage is None:
+            return location
+        number = self._coverage.find(location)
+        if number is None:
             message = "is below no prefix of storages; add a storage for it, or correct it"
             self._report.fault(path, message, text)
+        elif is_dir and location.is_root and not self._storages[number].allow_root:
+            self._report.fault(
+                path,
+                "is the root of its bucket or container, all of which dir access would open: move the table "
+                f"below it, or set storages[{number}].allowRoot: true",
+                text,
+            )
         return location
 
     def _check_id(self, table_id: str, location: Location, path: Path) -> None:
@@ -89,9 +122,7 @@ class _Catalog:
         if modes is not None and (not modes or len(set(modes)) < len(modes)):
             self._report.fault(path, "must name url, dir or both, each once", modes)
 
-    def _check_dir(self, table: TableConfig, modes: tuple[AccessMode, ...], path: Path) -> None:
-        if AccessMode.DIR not in modes:
-            return
+    def _check_dir(self, table: TableConfig, path: Path) -> None:
         if not table.history_shared or table.start_version:
             self._report.fault(
                 (*path, "accessModes"),

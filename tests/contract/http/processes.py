@@ -11,12 +11,15 @@ from typing import Any
 
 from gateway.commands.bearer import hash_of
 from tests.builders import Field, TableBuilder
+from tests.contract.http import plugin
 from tests.contract.http.facts import Gateway, ShareFacts, TableFacts
 from tests.deployments import Deployment, Settings
 
 _BODY_LIMIT = 64 * 1024
 _SLOW_BURST = 3
 _FIELDS = (Field("number", "long"), Field("day", "string"))
+_SHARE_OF_BOTH = "Sales"
+_BOTH = ("url", "dir")
 _MANY = {"requestsPerSecond": 100_000, "burst": 100_000}
 _DESCRIBED = ShareFacts(
     name="Finance",
@@ -56,7 +59,8 @@ def gateway_in(kind: Callable[[Path, Settings], AbstractContextManager[Deploymen
         directory = Path(name)
         lake = directory / "lake"
         tables = {kind: _build(lake, entry) for kind, entry in _TABLES.items()}
-        with kind(directory / "run", _settings(lake, tables)) as deployment:
+        settings = _settings(lake, tables)
+        with plugin.installed(directory / "installed"), kind(directory / "run", settings) as deployment:
             yield Gateway(
                 url=deployment.base_url,
                 token="token-of-ann",
@@ -99,7 +103,7 @@ def _settings(lake: Path, tables: dict[str, TableFacts]) -> Settings:
     return {
         "version": 1,
         "shares": [_share(name, tables) for name in ("Sales", "Payroll", "Archive", "Finance")],
-        "storages": [{"name": "lake", "prefix": str(lake), "vendor": "local"}],
+        "storages": [{"name": "lake", "prefix": str(lake), "vendor": plugin.NAME}],
         "recipients": [
             _recipient("ann", tokens=[_token("ann"), _token("yesterday", expires="2020-01-01T00:00:00Z")]),
             _recipient("slow", rate={"requestsPerSecond": 0.001, "burst": _SLOW_BURST}),
@@ -121,6 +125,8 @@ def _share(name: str, tables: dict[str, TableFacts]) -> dict[str, Any]:
             for schema in schemas
         ],
     }
+    if name == _SHARE_OF_BOTH:
+        share["accessModes"] = list(_BOTH)
     if name == _DESCRIBED.name:
         share |= {
             "displayName": _DESCRIBED.display_name,
@@ -131,14 +137,16 @@ def _share(name: str, tables: dict[str, TableFacts]) -> dict[str, Any]:
 
 
 def _table(kind: str, facts: TableFacts) -> dict[str, Any]:
-    return {
+    table = {
         "name": facts.name,
         "id": facts.id,
         "location": facts.location,
         "historyShared": _TABLES[kind].history,
-        "accessModes": list(facts.access_modes),
         "auxiliaryLocations": list(facts.auxiliary_locations),
     }
+    # What is left out is the share's.
+    is_inherited = facts.share == _SHARE_OF_BOTH and facts.access_modes == _BOTH
+    return table if is_inherited else table | {"accessModes": list(facts.access_modes)}
 
 
 def _share_id(name: str) -> str:

@@ -19,7 +19,7 @@ from schemathesis.specs.openapi.checks import (
 
 from gateway.edge.documentation import load_document
 from tests.components import SCHEMATHESIS
-from tests.contract.http.facts import Gateway
+from tests.contract.http.facts import Gateway, TableFacts
 
 pytestmark = [pytest.mark.component(SCHEMATHESIS), pytest.mark.slow]
 
@@ -75,10 +75,11 @@ def test_whatever_the_document_allows_or_forbids_is_answered_as_it_says(
 
 @pytest.mark.parametrize("mode", list(GenerationMode))
 @pytest.mark.parametrize("operation", OPERATIONS, ids=" ".join)
+@pytest.mark.parametrize("kind", ["history", "both_modes"])
 def test_the_same_of_a_table_that_exists(
-    api: Any, gateway: Gateway, operation: tuple[str, str], mode: GenerationMode
+    api: Any, gateway: Gateway, operation: tuple[str, str], mode: GenerationMode, kind: str
 ) -> None:
-    table = gateway.history
+    table: TableFacts = getattr(gateway, kind)
     names = {"share": table.share, "schema": table.schema, "table": table.name}
     headers = {"Authorization": f"Bearer {gateway.token}"}
 

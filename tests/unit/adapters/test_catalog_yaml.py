@@ -38,7 +38,7 @@ CONTENT: dict[str, Any] = {
 }
 ACME = Principal(name="acme", kind=PrincipalKind.RECIPIENT, shares=frozenset({"granted"}))
 # Pinned: replicas of different builds must agree.
-GENERATION = "39795435e94638cd"
+GENERATION = "b336983721fbeeb5"
 
 
 def index_of(content: Mapping[str, Any]):
@@ -97,9 +97,11 @@ def test_a_new_token_does_not_change_the_generation():
         lambda c: c["shares"][0]["schemas"][0]["tables"][0].update(historyShared=True),
         lambda c: c["shares"][0]["schemas"][0]["tables"][0].update(startVersion=1),
         lambda c: c["shares"][0]["schemas"][0]["tables"][0].update(historyShared=True, accessModes=["dir"]),
+        lambda c: c["shares"][0]["schemas"][0]["tables"][0].update(r2Credentials=True),
         lambda c: c["recipients"][0].update(shares=[]),
         lambda c: c["recipients"][0].update(shares="*"),
         lambda c: c["recipients"][0].update(disabled=True),
+        lambda c: c["recipients"][0].update(revokedAt="2030-01-01T00:00:00Z"),
         lambda c: c["recipients"].pop(),
         lambda c: c["principals"][0].update(permissions=["edge"]),
         lambda c: c.update(allowAnonymous=True),

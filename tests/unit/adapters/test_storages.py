@@ -119,6 +119,50 @@ async def test_faulty_configuration_is_refused_with_its_faults(vendor):
             pytest.fail("entered")
 
 
+DIR_TABLE = {"location": "s3://a/refused", "historyShared": True, "accessModes": ["dir"]}
+
+
+async def test_dir_access_that_the_vendor_cannot_give_is_refused_at_the_start(vendor):
+    with pytest.raises(ConfigError, match=r"table s\.d\.t0 cannot offer dir access on the storage 'a'"):
+        async with opening(vendor, config(DIR_TABLE, storages=[storage("a", "s3://a")])):
+            pytest.fail("entered")
+
+    assert vendor.opened == []
+
+
+async def test_dir_access_that_the_vendor_cannot_give_is_refused_on_a_reload(vendor):
+    entries = [storage("a", "s3://a")]
+    async with opening(vendor, config(storages=entries)) as storages:
+        with pytest.raises(ConfigError, match="cannot offer dir access"):
+            await storages.reload(config(DIR_TABLE, storages=entries))
+        assert name_of(storages, "s3://a/t") == "a"
+
+
+async def test_a_storage_has_what_its_entry_says_of_credentials(vendor):
+    entries = [
+        storage("a", "s3://a") | {"credentialLife": "20m", "allowRoot": True},
+        storage("b", "s3://b"),
+    ]
+    async with opening(vendor, config(storages=entries)) as storages:
+        a, b = (storages.find(parse_location(f"s3://{name}/t")) for name in "ab")
+        assert a is not None
+        assert b is not None
+        assert (a.credential_life, a.allow_root) == (timedelta(minutes=20), True)
+        assert (b.credential_life, b.allow_root) == (timedelta(hours=1), False)
+
+
+@pytest.mark.parametrize(
+    "change", [{"credentialLife": "30m"}, {"allowRoot": True}, {"revokedAt": "2030-01-01T00:00:00Z"}], ids=str
+)
+async def test_a_change_of_what_is_said_of_credentials_opens_the_storage_again(vendor, change):
+    entry = storage("a", "s3://a")
+    async with opening(vendor, config(storages=[entry])) as storages:
+        before = storages.find(parse_location("s3://a"))
+        await storages.reload(config(storages=[entry | change]))
+        assert storages.find(parse_location("s3://a")) is not before
+        assert len(vendor.opened) == 2
+
+
 async def test_entry_may_issue_credentials_and_what_nobody_entered_may_not(vendor):
     async with opening(vendor, config(storages=[storage("a", "s3://a")])) as storages:
         found = storages.find(parse_location("s3://a/t"))

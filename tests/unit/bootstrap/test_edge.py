@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.bootstrap.edge import Rates, public_url
+from gateway.bootstrap.edge import Rates, edge_settings, public_url
 from gateway.config.schema import Config
 
 
@@ -33,3 +33,10 @@ def test_a_recipient_has_its_own_rate_or_everybodys_and_a_reload_changes_both():
     assert (rates("b").requests_per_second, rates("b").burst) == (5, 6)
     rates.replace(Config.model_validate({"limits": {"rate": {"requestsPerSecond": 9, "burst": 9}}}))
     assert rates("a").requests_per_second == rates("b").requests_per_second == 9
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_the_edge_is_told_what_to_say_of_a_stores_place(shown):
+    config = Config.model_validate({"credentials": {"regionAndEndpoint": shown}})
+
+    assert edge_settings(config, Rates(config)).region_and_endpoint is shown

@@ -104,7 +104,12 @@ async def test_a_later_good_one_is_taken_up_after_a_refusal(world, reloader):
 
 @pytest.mark.parametrize(
     ("change", "named"),
-    [({"port": 1}, "port"), ({"grace": "5s"}, "grace"), ({"publicUrl": "http://x"}, "publicUrl")],
+    [
+        ({"port": 1}, "port"),
+        ({"grace": "5s"}, "grace"),
+        ({"publicUrl": "http://x"}, "publicUrl"),
+        ({"credentials": {"life": "2h"}}, "credentials"),
+    ],
 )
 async def test_what_needs_a_restart_is_named_as_it_stands_in_the_file(world, reloader, caplog, change, named):
     world.next = Config.model_validate(change)

@@ -172,3 +172,39 @@ def test_what_the_catalog_cannot_take_up_is_a_fault(run):
 def test_a_file_that_is_not_there_is_bad_usage(tmp_path):
     with pytest.raises(ConfigError, match="cannot be read: No such file or directory"):
         check_config.run(argparse.Namespace(file=tmp_path / "missing.yaml"), {})
+
+
+def test_a_revocation_in_the_future_is_warned_of(summary_of):
+    token = f"tokens: [{{hash: 'sha256:{'0' * 64}'}}]"
+    storages = "prefix: /a, vendor: local"
+    lines = summary_of(
+        f"""
+recipients:
+- {{name: a, {token}, revokedAt: 2029-12-31}}
+- {{name: b, revokedAt: 2030-01-02}}
+storages:
+- {{name: a, {storages}, revokedAt: 2031-01-01}}
+"""
+    )
+    assert "warnings    2" in lines
+    warned = [line for line in lines if "revokedAt: lies in the future" in line]
+    assert [line.split(":")[0].strip() for line in warned] == [
+        "recipients[1].revokedAt",
+        "storages[0].revokedAt",
+    ]
+
+
+def test_dir_access_that_its_vendor_cannot_give_is_a_fault_with_its_line(run):
+    status, text = run(
+        "allowAnonymous: true\n"
+        "storages: [{name: disk, prefix: /a, vendor: local}]\n"
+        "shares:\n"
+        "- name: s\n"
+        "  schemas:\n"
+        "  - name: c\n"
+        "    tables:\n"
+        "    - {name: t, location: /a/t, historyShared: true, accessModes: [dir]}\n"
+    )
+    assert status == 1
+    assert "line 8: shares[0].schemas[0].tables[0].location: table s.c.t cannot offer dir access" in text
+    assert "'disk'" in text

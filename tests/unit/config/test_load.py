@@ -13,7 +13,8 @@ from gateway.config.environment import variables
 from gateway.config.faults import ConfigError, Fault
 from gateway.config.load import load, locate, read
 from gateway.config.outline import outline
-from gateway.config.schema import Config, Section
+from gateway.config.schema import Config
+from gateway.config.section import Section
 
 MARKER = "hunter2hunter2hunter2"
 ONE_FILE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -22,6 +22,7 @@ def test_entries_are_named_as_in_the_file():
         "startVersion",
         "auxiliaryLocations",
         "accessModes",
+        "r2Credentials",
     ]
 
 

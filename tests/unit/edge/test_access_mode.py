@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.edge.access_mode import negotiate, require_url
+from gateway.edge.access_mode import negotiate, require_dir, require_url
 from gateway.edge.capabilities import parse
 from gateway.errors import Unsupported
 from gateway.v1.catalog_pb2 import ACCESS_MODE_DIR, ACCESS_MODE_URL, Table
@@ -45,3 +45,9 @@ def test_urls_are_refused_for_a_table_that_does_not_offer_them() -> None:
     with pytest.raises(Unsupported, match=r"s\.d\.t.* dir "):
         require_url(table("dir"))
     require_url(table("url", "dir"))
+
+
+def test_credentials_are_refused_for_a_table_that_does_not_offer_its_directory() -> None:
+    with pytest.raises(Unsupported, match=r"s\.d\.t.* dir .*url"):
+        require_dir(table("url"))
+    require_dir(table("url", "dir"))

@@ -10,7 +10,7 @@ from aiohttp import web
 from grpc import aio
 
 from gateway import errors
-from gateway.edge.errors import HTTP, Fault, answer, fault_of
+from gateway.edge.errors import HTTP, Fault, answer, container_answer, fault_of
 from gateway.errors import GatewayError
 from gateway.rpc.status import ERROR_CODE, STATUS
 
@@ -38,6 +38,18 @@ def test_the_body_is_json_with_code_and_message() -> None:
     assert json.loads(response.body) == {
         "errorCode": "RESOURCE_DOES_NOT_EXIST",
         "message": "share 'x' \u2028 does not exist",
+    }
+
+
+def test_the_body_for_aws_sdks_has_the_code_twice() -> None:
+    fault = fault_of(errors.Throttled("slow down", retry_after=timedelta(seconds=3)))
+    response = container_answer(fault)
+    assert (response.status, response.headers["Retry-After"]) == (429, "3")
+    assert isinstance(response.body, bytes)
+    assert json.loads(response.body) == {
+        "code": "RESOURCE_EXHAUSTED",
+        "errorCode": "RESOURCE_EXHAUSTED",
+        "message": "slow down",
     }
 
 

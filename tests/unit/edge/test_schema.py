@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from datetime import timedelta
 from typing import Any
@@ -13,7 +14,7 @@ from aiohttp.test_utils import make_mocked_request
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.edge.schema import QueryBody, parse_query_body, read_body
+from gateway.edge.schema import QueryBody, parse_credentials_body, parse_query_body, read_body
 from gateway.errors import GatewayError, InvalidArgument, Unsupported
 from tests.fakes.http_connection import MemoryTransport
 
@@ -169,3 +170,50 @@ async def test_a_compressed_body_is_refused() -> None:
     asked = request({**JSON, "Content-Encoding": "gzip"}, stream(b"\x1f\x8b"))
     with pytest.raises(web.HTTPUnsupportedMediaType):
         await read_body(asked, 10, SECOND)
+
+
+NULLABLE = st.none() | st.text(st.characters(exclude_categories=["Cs"]))
+
+
+@given(location=NULLABLE, auxiliary=NULLABLE, others=st.dictionaries(st.text(min_size=20), st.integers()))
+def test_a_body_for_credentials_means_one_location_or_is_refused(
+    location: str | None, auxiliary: str | None, others: dict[str, int]
+) -> None:
+    body = json.dumps(others | {"location": location, "auxiliaryLocation": auxiliary}).encode()
+    named = {text for text in (location, auxiliary) if text is not None}
+    if len(named) > 1:
+        with pytest.raises(InvalidArgument, match="Please only provide one of"):
+            parse_credentials_body(request(JSON), body)
+    else:
+        assert parse_credentials_body(request(JSON), body) == next(iter(named), None)
+
+
+@given(body=st.binary(max_size=200))
+def test_any_body_for_credentials_is_understood_or_refused(body: bytes) -> None:
+    with contextlib.suppress(GatewayError):
+        found = parse_credentials_body(request(JSON), body)
+        assert found is None or json.loads(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"location":"a","location":"a"}',
+        b'{"location":null,"location":"a"}',
+        b'{"auxiliaryLocation":"a","auxiliaryLocation":"b"}',
+        b'{"locati\\u006fn":"a","location":"b"}',
+        b'{"x":{"y":1,"y":2}}',
+        b"[" * 100_000,
+        b'{"x":' * 100_000,
+    ],
+)
+def test_a_body_for_credentials_that_says_something_twice_or_too_deep_is_malformed(body: bytes) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        parse_credentials_body(request(JSON), body)
+    assert caught.value.error_code == "MALFORMED_REQUEST"
+
+
+@pytest.mark.parametrize("name", ["location", "auxiliaryLocation"])
+def test_a_location_in_the_query_is_refused_even_if_it_is_empty(name: str) -> None:
+    with pytest.raises(InvalidArgument, match=f"{name} belongs in the request body"):
+        parse_credentials_body(make_mocked_request("POST", f"/?{name}="), b"")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from grpc import StatusCode, aio
 
@@ -33,6 +35,19 @@ def test_a_status_that_we_never_send_is_internal():
     error = to_error(aio.AioRpcError(StatusCode.DATA_LOSS, aio.Metadata(), trailing, "odd"))
 
     assert isinstance(error, errors.Internal)
+
+
+@pytest.mark.parametrize(
+    ("trailing", "wait"), [((), None), ((("sluice-retry-after-ms", "2500"),), timedelta(seconds=2.5))]
+)
+def test_a_dependency_that_asks_for_fewer_calls_says_how_long_to_wait(trailing, wait):
+    metadata = aio.Metadata(("sluice-error-code", "TEMPORARILY_UNAVAILABLE"), *trailing)
+
+    error = to_error(aio.AioRpcError(StatusCode.UNAVAILABLE, aio.Metadata(), metadata, "slow down"))
+
+    assert isinstance(error, errors.Unavailable)
+    assert (error.message, error.error_code) == ("slow down", "TEMPORARILY_UNAVAILABLE")
+    assert error.retry_after == wait
 
 
 def test_client_streaming_is_refused():

@@ -130,3 +130,32 @@ def test_access_modes_name_something_once(faults_of, modes):
     assert list(faults_of(f"shares: [{{name: a, accessModes: {modes}}}]")) == ["shares[0].accessModes"]
     path = "shares[0].schemas[0].tables[0].accessModes"
     assert list(faults_of(tables(f"name: a, location: /a, accessModes: {modes}"))) == [path]
+
+
+def rooted(storage: str = "", modes: str = DIR_TABLE) -> str:
+    return f"storages: [{{name: b, prefix: 's3://b', vendor: aws{storage}}}]\n" + tables(
+        f"name: a, location: 's3://b/', auxiliaryLocations: ['s3a://b'], {modes}"
+    )
+
+
+def test_a_root_is_not_opened_by_dir_access_unless_its_storage_allows_it(faults_of):
+    faults = faults_of(rooted())
+    assert list(faults) == [
+        "shares[0].schemas[0].tables[0].location",
+        "shares[0].schemas[0].tables[0].auxiliaryLocations[0]",
+    ]
+    assert "set storages[0].allowRoot: true" in str(faults)
+    assert not faults_of(rooted(storage=", allowRoot: true"))
+    assert not faults_of(rooted(modes="accessModes: [url]"))
+
+
+def test_an_overlap_of_shares_is_warned_of(read_text):
+    storages = "storages: [{name: b, prefix: 's3://b', vendor: aws}]\n"
+    outer = tables(f"name: a, location: 's3://b/a', {DIR_TABLE}")
+    inner = tables("name: a, location: 's3://b/a/inner'").replace("name: s", "name: other")
+    draft = read_text("allowAnonymous: true\n" + storages + outer + inner.removeprefix("shares:\n"))
+    assert not draft.faults
+    assert draft.warnings == (
+        "shares[0].schemas[0].tables[0].accessModes: a dir credential for s.c.a opens other.c.a of another "
+        "share too, which lies below it",
+    )

@@ -3,7 +3,15 @@ from __future__ import annotations
 import pytest
 
 from gateway.config.checks.storage import Coverage
+from gateway.config.schema import StorageConfig
 from gateway.domain.location import parse_location
+
+
+def entries(*prefixes: str) -> list[StorageConfig]:
+    return [
+        StorageConfig.model_validate({"name": f"s{number}", "prefix": prefix, "vendor": "v"})
+        for number, prefix in enumerate(prefixes)
+    ]
 
 
 def test_names_and_prefixes_are_unique_and_prefixes_parse(faults_of):
@@ -42,5 +50,34 @@ def test_a_password_in_a_prefix_is_not_shown(faults_of):
     ],
 )
 def test_coverage_ends_at_a_slash(location, covered):
-    coverage = Coverage(["s3://bucket/a", "gs://whole", "file:///data/", "not a location"])
-    assert coverage.covers(parse_location(location)) is covered
+    coverage = Coverage(entries("s3://bucket/a", "gs://whole", "file:///data/", "not a location"))
+    assert (coverage.find(parse_location(location)) is not None) is covered
+
+
+def test_the_longest_prefix_covers_a_location():
+    coverage = Coverage(entries("s3://bucket", "s3://bucket/a/b", "s3://bucket/a"))
+    assert coverage.find(parse_location("s3a://bucket/a/b/c")) == 1
+    assert coverage.find(parse_location("s3://bucket/a/bc")) == 2
+    assert coverage.find(parse_location("s3://bucket")) == 0
+
+
+def storage_with(life: str) -> str:
+    return f"storages: [{{name: a, prefix: /a, vendor: local, credentialLife: {life}}}]"
+
+
+@pytest.mark.parametrize(
+    ("life", "is_fine"),
+    [("15m", True), ("36h", True), ("1h", True), ("899s", False), ("36.1h", False), ("7d", False)],
+)
+def test_credentials_live_from_a_quarter_of_an_hour_to_36_hours(faults_of, life, is_fine):
+    assert list(faults_of(storage_with(life))) == ([] if is_fine else ["storages[0].credentialLife"])
+    faults = faults_of(f"credentials: {{life: {life}}}")
+    assert list(faults) == ([] if is_fine else ["credentials.life"])
+    assert is_fine or faults["credentials.life"].message == "must be from 15m to 36h"
+
+
+@pytest.mark.parametrize(("life", "warned"), [("15m", True), ("1199s", True), ("20m", False), ("1h", False)])
+def test_a_life_that_makes_clients_ask_all_the_time_is_warned_of(read_text, life, warned):
+    text = f"allowAnonymous: true\ncredentials: {{life: {life}}}\n{storage_with(life)}"
+    found = [warning.partition(":")[0] for warning in read_text(text).warnings]
+    assert found == (["credentials.life", "storages[0].credentialLife"] if warned else [])

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 from unittest.mock import sentinel
 
 import pytest
 
-from gateway.domain.credential import Credential, GcpOauthToken
+from gateway.domain.credential import AwsTempCredentials, AzureUserDelegationSas, Credential, GcpOauthToken
 from gateway.domain.grant import Audience
 from gateway.domain.location import parse_location
+from gateway.domain.scope import Scope
 from gateway.domain.table import AccessMode
-from gateway.errors import InvalidArgument, Unauthenticated, Unavailable, Unsupported
+from gateway.errors import Internal, InvalidArgument, Throttled, Unauthenticated, Unavailable, Unsupported
 from gateway.ports import Storage
 from gateway.services.vending.servicer import VendingServicer
 from gateway.v1.vending_pb2 import IssueRequest, IssueResponse
@@ -36,8 +39,10 @@ def grant(grants: Grants, **changes: object) -> str:
     return grants.sign(**{"audience": Audience.VENDING, "access_modes": (AccessMode.DIR,), **changes})
 
 
-def servicer(grants: Grants, issuer: FakeIssuer | None, prefix: str = "s3://lake") -> VendingServicer:
-    storage = Storage(name="lake", prefix=parse_location(prefix), issuer=issuer)
+def servicer(
+    grants: Grants, issuer: FakeIssuer | None, prefix: str = "s3://lake", **settings: Any
+) -> VendingServicer:
+    storage = Storage(name="lake", prefix=parse_location(prefix), issuer=issuer, **settings)
     return VendingServicer(
         storages=FakeStorages(storage), verifier=grants.verifier(Audience.VENDING), clock=grants.clock
     )
@@ -50,8 +55,8 @@ async def issue(servicer: VendingServicer, grant: str, location: int = 0) -> Iss
 async def test_credential_is_issued_for_the_location_of_the_grant(grants, issuer):
     response = await issue(servicer(grants, issuer), grant(grants))
 
-    ((seen, location),) = issuer.calls
-    assert (seen.principal, location) == ("acme", GRANT.location)
+    (scope,) = issuer.calls
+    assert (scope.recipient, scope.location) == ("acme", GRANT.location)
     assert response.location == "s3://lake/sales/orders"
     assert response.gcp.oauth_token == "ya29"
     assert response.expires_at_ms == CREDENTIAL.expires_at.timestamp() * 1000
@@ -60,7 +65,7 @@ async def test_credential_is_issued_for_the_location_of_the_grant(grants, issuer
 async def test_auxiliary_location_is_taken_from_the_grant(grants, issuer):
     response = await issue(servicer(grants, issuer, "s3://archive"), grant(grants), location=1)
 
-    assert issuer.calls[0][1] == GRANT.auxiliary_locations[0]
+    assert issuer.calls[0].location == GRANT.auxiliary_locations[0]
     assert response.location == "s3://archive/orders"
 
 
@@ -104,3 +109,109 @@ async def test_credential_that_has_expired_already_is_not_served(grants, issuer)
 
     with pytest.raises(Unavailable):
         await issue(servicer(grants, issuer), grant(grants, expires_at=grants.now + timedelta(seconds=60)))
+
+
+async def test_an_issuer_is_told_the_location_whom_it_names_the_life_and_the_last_revocation(grants, issuer):
+    revoked_at = NOON - timedelta(hours=1)
+
+    await issue(
+        servicer(grants, issuer, credential_life=timedelta(minutes=20)),
+        grant(grants, principal="zoe", revoked_at=revoked_at),
+    )
+
+    assert issuer.calls == [
+        Scope(location=GRANT.location, recipient="zoe", life=timedelta(minutes=20), revoked_at=revoked_at)
+    ]
+
+
+async def test_recipients_have_one_scope_where_credentials_name_nobody(grants):
+    issuer = FakeIssuer(CREDENTIAL, names_recipients=False)
+    vending = servicer(grants, issuer)
+
+    await issue(vending, grant(grants, principal="zoe", revoked_at=NOON))
+    await issue(vending, grant(grants, principal="acme"))
+
+    assert issuer.calls == [Scope(location=GRANT.location, life=timedelta(hours=1))] * 2
+
+
+@pytest.mark.parametrize("prefix", ["s3://lake", "abfss://c@a.dfs.core.windows.net", "gs://lake"])
+async def test_a_root_is_refused_before_the_mint_unless_its_storage_allows_it(grants, issuer, prefix):
+    root = grant(grants, location=parse_location(f"{prefix}/"), auxiliary_locations=())
+
+    with pytest.raises(Unsupported, match="allowRoot") as raised:
+        await issue(servicer(grants, issuer, prefix), root)
+
+    assert issuer.calls == []
+    assert "lake" not in raised.value.message
+    assert (await issue(servicer(grants, issuer, prefix, allow_root=True), root)).location == prefix
+
+
+async def test_an_auxiliary_root_is_refused_too(grants, issuer):
+    root = grant(grants, auxiliary_locations=(parse_location("s3://lake"),))
+
+    with pytest.raises(Unsupported, match="allowRoot"):
+        await issue(servicer(grants, issuer), root, location=1)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Unavailable("the store asks for fewer calls", retry_after=timedelta(seconds=3)),
+        Unsupported("this store cannot express the path"),
+        Throttled("slow down"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+async def test_what_an_issuer_says_in_our_words_is_passed_on(grants, error):
+    with pytest.raises(type(error)) as raised:
+        await issue(servicer(grants, FakeIssuer(CREDENTIAL, error=error)), grant(grants))
+
+    assert raised.value is error
+
+
+@pytest.mark.parametrize("error", [RuntimeError, OSError, KeyError, ValueError])
+async def test_what_an_issuer_did_not_foresee_is_internal_and_its_words_go_nowhere(grants, caplog, error):
+    issuer = FakeIssuer(CREDENTIAL, error=error("AKIASECRET was answered"))
+
+    with pytest.raises(Internal) as raised:
+        await issue(servicer(grants, issuer), grant(grants))
+
+    assert raised.value.message == "internal error"
+    assert "AKIASECRET" not in caplog.text
+    assert f"storage lake failed to issue: {error.__name__}" in caplog.text
+    assert "fakes/issuer.py" in caplog.text
+
+
+AWS = AwsTempCredentials(access_key_id="AKIA", secret_access_key="s", session_token="t")
+
+
+@pytest.mark.parametrize(
+    "credential",
+    [
+        replace(CREDENTIAL, secret=replace(AWS, access_key_id="")),
+        replace(CREDENTIAL, secret=replace(AWS, secret_access_key="")),
+        replace(CREDENTIAL, secret=replace(AWS, session_token="")),
+        replace(CREDENTIAL, secret=AzureUserDelegationSas(sas_token="")),
+        replace(CREDENTIAL, secret=GcpOauthToken(oauth_token="")),
+        replace(CREDENTIAL, id=""),
+    ],
+    ids=["no key", "no secret", "no session", "no SAS", "no token", "no id"],
+)
+async def test_a_credential_that_is_not_whole_is_never_handed_out(grants, credential):
+    with pytest.raises(Internal):
+        await issue(servicer(grants, FakeIssuer(credential)), grant(grants))
+
+
+@pytest.mark.parametrize(
+    ("secret", "block"),
+    [
+        (AWS, "aws"),
+        (AzureUserDelegationSas(sas_token="sv"), "azure"),
+        (GcpOauthToken(oauth_token="y"), "gcp"),
+    ],
+)
+async def test_every_kind_of_credential_is_handed_out(grants, secret, block):
+    response = await issue(servicer(grants, FakeIssuer(replace(CREDENTIAL, secret=secret))), grant(grants))
+
+    assert response.WhichOneof("credential") == block
+    assert response.credential_id == "c-1"
