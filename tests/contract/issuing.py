@@ -1,0 +1,272 @@
+"""What every vendor's credentials open, and what the store itself refuses to whoever holds them.
+
+A vendor joins by a harness: its storage on a store that enforces what it is told, and a client of that store
+which shares no code with the vendor.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+import pytest
+
+from gateway.domain.credential import Credential
+from gateway.domain.location import Location
+from gateway.domain.probe import Action, Verdict
+from gateway.domain.scope import Scope
+from gateway.errors import Unsupported
+from gateway.ports import CredentialIssuer, Probe, Storage
+
+LIFE = timedelta(hours=1)
+# How far the store's clock and ours may be apart.
+SKEW = timedelta(minutes=5)
+
+
+class Denied(Exception):
+    """The store says that this credential may not; not that it does not believe the credential."""
+
+
+class Missing(Exception):
+    """The store says that there is nothing of that name, to somebody who may know."""
+
+
+class Harness(Protocol):
+    storage: Storage
+
+    def location(self, directory: str) -> Location:
+        """Return the location of a directory below the storage's prefix."""
+
+    async def put(self, at: Location, path: str, content: bytes) -> None:
+        """Store an object as the table's owner would."""
+
+    async def read(self, credential: Credential, at: Location, path: str) -> bytes:
+        """Read as a recipient would; raise ``Denied`` or ``Missing``."""
+
+    async def listing(self, credential: Credential, at: Location, prefix: str) -> Sequence[str]:
+        """Return the keys with the prefix, which begins at the root of the bucket or container."""
+
+    async def write(self, credential: Credential, at: Location, path: str, content: bytes) -> None: ...
+
+    async def delete(self, credential: Credential, at: Location, path: str) -> None: ...
+
+
+# Names beside a table whose letters begin with its own, or that a careless pattern would take for it.
+SIBLINGS = ("orders2", "orders-secret", "orders.bak", "orders_", "order", "orders orders")
+# Names that mean more than themselves to a policy language, an expression, a URL or a text that holds them.
+AWKWARD = (
+    "a*",
+    "*",
+    "f?o",
+    "${aws:username}",
+    "${*}",
+    "$",
+    "x') || ('1'=='1",
+    'say "hi"',
+    "it's",
+    "50%",
+    "%41bc",
+    "a b",
+    "a+b",
+    "naïve-日本",
+    "#1",
+    "a,b;c&d=e",
+    "[x]{y}",
+    "~tilde!",
+)
+
+
+class IssuerContract:
+    """Tests over a fixture ``harness``."""
+
+    async def test_credential_reads_and_lists_its_directory(self, harness):
+        table, credential = await shared(harness, "orders")
+
+        assert await harness.read(credential, table, "part-0") == b"rows"
+        assert await harness.read(credential, table, "_delta_log/0.json") == b"log"
+        listed = await harness.listing(credential, table, f"{table.path}/")
+        assert sorted(listed) == [f"{table.path}/_delta_log/0.json", f"{table.path}/part-0"]
+        assert await harness.listing(credential, table, f"{table.path}/_delta_log/") == [
+            f"{table.path}/_delta_log/0.json"
+        ]
+
+    async def test_missing_file_of_the_directory_is_missing_and_not_denied(self, harness):
+        table, credential = await shared(harness, "orders")
+
+        with pytest.raises(Missing):
+            await harness.read(credential, table, "_delta_log/1.json")
+
+    @pytest.mark.parametrize("sibling", SIBLINGS)
+    async def test_sibling_stays_closed(self, harness, sibling):
+        base = f"base-{secrets.token_hex(4)}"
+        _table, credential = await shared(harness, "orders", base)
+        other = harness.location(f"{base}/{sibling}")
+        await harness.put(other, "part-0", b"secret")
+
+        with pytest.raises(Denied):
+            await harness.read(credential, other, "part-0")
+        with pytest.raises(Denied):
+            await harness.listing(credential, other, f"{other.path}/")
+
+    async def test_sibling_that_differs_by_case_stays_closed(self, harness):
+        base = f"base-{secrets.token_hex(4)}"
+        _, credential = await shared(harness, "orders", base)
+        other = harness.location(f"{base}/Orders")
+        await harness.put(other, "part-0", b"secret")
+
+        with pytest.raises(Denied):
+            await harness.read(credential, other, "part-0")
+
+    async def test_object_beside_the_directory_stays_closed(self, harness):
+        base = f"base-{secrets.token_hex(4)}"
+        _table, credential = await shared(harness, "orders", base)
+        above = harness.location(base)
+        await harness.put(above, "orders.parquet", b"secret")
+        await harness.put(above, "README", b"secret")
+
+        for name in ("orders.parquet", "README"):
+            with pytest.raises(Denied):
+                await harness.read(credential, above, name)
+
+    async def test_listing_from_above_shows_nothing(self, harness):
+        base = f"base-{secrets.token_hex(4)}"
+        table, credential = await shared(harness, "orders", base)
+        await harness.put(harness.location(f"{base}/orders2"), "part-0", b"secret")
+
+        for prefix in ("", f"{table.path.rpartition('/')[0]}/", table.path, f"{table.path}2/"):
+            with pytest.raises(Denied):
+                await harness.listing(credential, table, prefix)
+
+    async def test_parent_and_unrelated_directories_stay_closed(self, harness):
+        _table, credential = await shared(harness, "deep/er/orders")
+        other, _ = await shared(harness, "customers")
+
+        with pytest.raises(Denied):
+            await harness.read(credential, other, "part-0")
+        with pytest.raises(Denied):
+            await harness.listing(credential, other, f"{other.path}/")
+
+    async def test_nothing_can_be_written_or_deleted(self, harness):
+        table, credential = await shared(harness, "orders")
+
+        for path in ("part-0", "new", "_delta_log/1.json"):
+            with pytest.raises(Denied):
+                await harness.write(credential, table, path, b"forged")
+            with pytest.raises(Denied):
+                await harness.delete(credential, table, path)
+        assert await harness.read(credential, table, "part-0") == b"rows"
+
+    async def test_credential_of_a_directory_below_does_not_open_the_one_above(self, harness):
+        table, _ = await shared(harness, "orders")
+        below = harness.location(f"{_below(harness, table)}/_delta_log")
+        credential = await issue(harness, below)
+
+        assert await harness.read(credential, below, "0.json") == b"log"
+        with pytest.raises(Denied):
+            await harness.read(credential, table, "part-0")
+
+    @pytest.mark.parametrize("name", AWKWARD)
+    async def test_awkward_name_is_itself_or_refused(self, harness, name):
+        """An awkward name opens itself and none of its victims, or is refused before anything is minted."""
+        base = f"base-{secrets.token_hex(4)}"
+        table = harness.location(f"{base}/{name}")
+        victims = [harness.location(f"{base}/{victim}") for victim in ("aa", "foo", "victim", "1", "Abc")]
+        for victim in victims:
+            await harness.put(victim, "part-0", b"secret")
+        try:
+            credential = await issue(harness, table)
+        except Unsupported:
+            return
+        await harness.put(table, "part-0", b"rows")
+
+        assert await harness.read(credential, table, "part-0") == b"rows"
+        assert await harness.listing(credential, table, f"{table.path}/") == [f"{table.path}/part-0"]
+        for victim in victims:
+            with pytest.raises(Denied):
+                await harness.read(credential, victim, "part-0")
+            with pytest.raises(Denied):
+                await harness.listing(credential, victim, f"{victim.path}/")
+
+    async def test_recipients_share_a_credential_only_where_it_names_nobody(self, harness):
+        table, first = await shared(harness, "orders")
+
+        second = await issue(harness, table, recipient="globex")
+
+        if _issuer(harness).names_recipients:
+            assert first.secret != second.secret
+        assert await harness.read(second, table, "part-0") == b"rows"
+
+    @pytest.mark.parametrize("recipient", ["a b", "ä/ö", "x" * 200, "acme\n", "a:b,c=d", "*", "😀"])
+    async def test_any_recipient_can_be_named(self, harness, recipient):
+        table, _ = await shared(harness, "orders")
+
+        credential = await issue(harness, table, recipient=recipient)
+
+        assert await harness.read(credential, table, "part-0") == b"rows"
+
+    async def test_expiration_is_ahead_and_no_later_than_asked(self, harness):
+        _table, credential = await shared(harness, "orders")
+
+        left = credential.expires_at - datetime.now(UTC)
+
+        assert timedelta(0) < left <= LIFE + SKEW
+
+    async def test_credential_shows_no_secret(self, harness):
+        _, credential = await shared(harness, "orders")
+
+        text = f"{credential!r} {credential}"
+
+        for name in credential.secret.__slots__:
+            value = getattr(credential.secret, name)
+            if name not in {"access_key_id", "region", "endpoint"}:
+                assert value not in text
+                assert credential.id not in value
+
+    async def test_probe_sees_what_a_client_sees(self, harness):
+        base = f"base-{secrets.token_hex(4)}"
+        table, credential = await shared(harness, "orders", base)
+        other = harness.location(f"{base}/orders2")
+        await harness.put(other, "part-0", b"secret")
+        probe = _probe(harness)
+
+        async def verdict(action: Action, at: Location, path: str) -> Verdict:
+            return (await probe.attempt(credential, action, at, path)).verdict
+
+        assert await verdict(Action.READ, table, "part-0") is Verdict.ALLOWED
+        assert await verdict(Action.READ, table, "none") is Verdict.MISSING
+        assert await verdict(Action.LIST, table, "") is Verdict.ALLOWED
+        assert await verdict(Action.READ, other, "part-0") is Verdict.DENIED
+        assert await verdict(Action.LIST, other, "") is Verdict.DENIED
+        assert await verdict(Action.LIST, harness.location(base), "") is Verdict.DENIED
+        assert await verdict(Action.WRITE, table, "new") is Verdict.DENIED
+        assert await verdict(Action.DELETE, table, "none") is Verdict.DENIED
+
+
+async def shared(harness: Harness, name: str, base: str = "") -> tuple[Location, Credential]:
+    """Return a table of two files, in a directory that no other test uses, and a credential for it."""
+    table = harness.location(f"{base or f'base-{secrets.token_hex(4)}'}/{name}")
+    await harness.put(table, "part-0", b"rows")
+    await harness.put(table, "_delta_log/0.json", b"log")
+    return table, await issue(harness, table)
+
+
+async def issue(harness: Harness, table: Location, recipient: str = "acme") -> Credential:
+    issuer = _issuer(harness)
+    named = recipient if issuer.names_recipients else ""
+    return await issuer.issue(Scope(location=table, recipient=named, life=LIFE))
+
+
+def _below(harness: Harness, table: Location) -> str:
+    return harness.storage.prefix.below(table)
+
+
+def _issuer(harness: Harness) -> CredentialIssuer:
+    assert harness.storage.issuer is not None
+    return harness.storage.issuer
+
+
+def _probe(harness: Harness) -> Probe:
+    assert harness.storage.probe is not None
+    return harness.storage.probe
