@@ -1,0 +1,57 @@
+"""Tables on Amazon S3: recipients who read a directory are given sessions of a role, scoped by a policy."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from gateway.domain.location import Location
+from gateway.ports import Storage, StorageSettings, Vendor
+from vendors.aws.config import check, check_dir, parse
+from vendors.aws.cutter import AwsCutter
+from vendors.aws.issuer import AwsIssuer
+from vendors.boto_identity import BotoIdentity
+from vendors.boto_options import CHAIN
+from vendors.s3_access import S3Access, open_threads
+from vendors.sts import Sts
+
+
+class AwsVendor:
+    schemes = frozenset({"s3"})
+
+    def check(self, options: Mapping[str, object]) -> Sequence[str]:
+        return check(options)
+
+    def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
+        return check_dir(options, location)
+
+    def open(self, settings: StorageSettings) -> AbstractAsyncContextManager[Storage]:
+        return _open(settings)
+
+
+vendor: Vendor = AwsVendor()
+
+
+@asynccontextmanager
+async def _open(settings: StorageSettings) -> AsyncIterator[Storage]:
+    options = parse(settings.options)
+    bucket = settings.prefix.authority
+    endpoint = options.endpoints(bucket)
+    identity = BotoIdentity(options.identity or CHAIN, endpoint)
+    with open_threads(settings.name) as threads:
+        access = S3Access(bucket, endpoint, identity, threads, settings.clock)
+        issuer = cutter = None
+        if options.role is not None:
+            sts = Sts(identity.sts, threads, storage=settings.name, metrics=settings.metrics)
+            issuer = AwsIssuer(options, options.role, sts, is_role=identity.is_role)
+            cutter = AwsCutter(
+                options, options.role, open_iam=identity.iam, threads=threads, clock=settings.clock
+            )
+        yield Storage(
+            name=settings.name,
+            prefix=settings.prefix,
+            reader=access.reader(),
+            issuer=issuer,
+            probe=access.probe(),
+            cutter=cutter,
+        )

@@ -1,0 +1,48 @@
+"""Tables on S3-compatible stores that have a token service: SeaweedFS, MinIO, Ceph and the like."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from gateway.domain.location import Location
+from gateway.ports import Storage, StorageSettings, Vendor
+from vendors.boto_identity import BotoIdentity
+from vendors.s3.config import check, check_dir, parse
+from vendors.s3.cutter import S3Cutter
+from vendors.s3.issuer import S3Issuer
+from vendors.s3_access import S3Access, open_threads
+from vendors.sts import Sts
+
+
+class S3Vendor:
+    schemes = frozenset({"s3"})
+
+    def check(self, options: Mapping[str, object]) -> Sequence[str]:
+        return check(options)
+
+    def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
+        return check_dir(options, location)
+
+    def open(self, settings: StorageSettings) -> AbstractAsyncContextManager[Storage]:
+        return _open(settings)
+
+
+vendor: Vendor = S3Vendor()
+
+
+@asynccontextmanager
+async def _open(settings: StorageSettings) -> AsyncIterator[Storage]:
+    options = parse(settings.options)
+    identity = BotoIdentity(options.identity, options.endpoints)
+    with open_threads(settings.name) as threads:
+        access = S3Access(settings.prefix.authority, options.endpoints, identity, threads, settings.clock)
+        sts = Sts(identity.sts, threads, storage=settings.name, metrics=settings.metrics)
+        yield Storage(
+            name=settings.name,
+            prefix=settings.prefix,
+            reader=access.reader(),
+            issuer=S3Issuer(options, sts),
+            probe=access.probe(),
+            cutter=S3Cutter(options.can),
+        )

@@ -1,0 +1,145 @@
+"""The options of a storage entry on an S3-compatible store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from gateway.domain.location import Location
+from gateway.errors import Unsupported
+from vendors.boto_identity import BotoEndpoint
+from vendors.boto_options import AwsIdentity, Url, check_entry, is_clear
+from vendors.iam_policy import PolicyTerms, session_policy
+from vendors.options import Options, Text, parse_options
+from vendors.s3.profile import PROFILES, Capabilities, RoleUse
+
+Seconds = Annotated[int, Field(gt=0)]
+
+
+class RoleOptions(Options):
+    arn: Text
+    external_id: Text | None = None
+
+
+class CapabilityOptions(Options):
+    """What a store of one's own can do; what is not said, it cannot."""
+
+    role: Literal["required", "optional", "ignored"] = "optional"
+    inline_policy: bool = False
+    escapes_wildcards: bool = False
+    folds_case: bool = False
+    external_id: bool = False
+    session_tags: bool = False
+    bucket_location: bool = True
+    shortest_seconds: Seconds = 900
+    longest_seconds: Seconds = 43200
+
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            role=RoleUse(self.role),
+            inline_policy=self.inline_policy,
+            escapes_wildcards=self.escapes_wildcards,
+            folds_case=self.folds_case,
+            external_id=self.external_id,
+            session_tags=self.session_tags,
+            bucket_location=self.bucket_location,
+            shortest=timedelta(seconds=self.shortest_seconds),
+            longest=timedelta(seconds=self.longest_seconds),
+            revocation="sessions live to their expiry, unless the store has a way to end them",
+        )
+
+
+class S3Options(Options):
+    profile: Literal["seaweedfs", "minio", "ceph", "custom"]
+    capabilities: CapabilityOptions | None = None
+    endpoint: Url
+    sts_endpoint: Url | None = None
+    region: Text = "us-east-1"
+    path_style: bool = True
+    ca_file: Text | None = None
+    # Keys may be sent over a network without encryption.
+    allow_http: bool = False
+    identity: AwsIdentity
+    role: RoleOptions | None = None
+    session_tags: bool = False
+    # The operator has made sure that no two directories differ by upper and lower case only.
+    accept_case_variants: bool = False
+
+    @model_validator(mode="after")
+    def _is_encrypted(self) -> Self:
+        if not self.allow_http and any(is_clear(url) for url in (self.endpoint, self.sts_endpoint or "")):
+            raise ValueError("keys would be sent in the clear: use https://, or set allowHttp: true")
+        return self
+
+    @model_validator(mode="after")
+    def _store_can(self) -> Self:
+        if (self.profile == "custom") != (self.capabilities is not None):
+            raise ValueError("capabilities belong to the profile custom, which needs them")
+        found = self.can
+        if self.role is not None and found.role is RoleUse.IGNORED:
+            raise ValueError(f"{self.profile} ignores roles: remove the option 'role'")
+        if self.role is not None and self.role.external_id and not found.external_id:
+            raise ValueError(f"{self.profile} does not check external ids: remove role.externalId")
+        if self.session_tags and not found.session_tags:
+            raise ValueError(f"{self.profile} does not keep session tags: remove sessionTags")
+        return self
+
+    @property
+    def can(self) -> Capabilities:
+        if self.capabilities is not None:
+            return self.capabilities.capabilities()
+        return PROFILES[self.profile]
+
+    @property
+    def endpoints(self) -> BotoEndpoint:
+        return BotoEndpoint(
+            region=self.region,
+            sts=self.sts_endpoint or self.endpoint,
+            s3=self.endpoint,
+            path_style=self.path_style,
+            ca_file=self.ca_file or "",
+        )
+
+
+def policy_for(location: Location, options: S3Options) -> str:
+    """Return the session policy for a location; raise ``Unsupported`` when none says exactly that."""
+    can = options.can
+    if not can.inline_policy:
+        raise Unsupported("this store does not narrow sessions by a policy: share its tables by url only")
+    if can.role is RoleUse.REQUIRED and options.role is None:
+        raise Unsupported("this store gives sessions of a role only: set the option 'role'")
+    if can.folds_case and not options.accept_case_variants and _has_case(location.path):
+        raise Unsupported(
+            "this store's policies do not tell upper from lower case: a credential for t/orders also reads "
+            "t/Orders. Set acceptCaseVariants: true where no two directories differ by case only"
+        )
+    terms = PolicyTerms(escapes=can.escapes_wildcards, bucket_location=can.bucket_location)
+    return session_policy(location, terms)
+
+
+def check(options: Mapping[str, object]) -> Sequence[str]:
+    """Return what is wrong with the options, in words."""
+    return check_entry(S3Options, options)
+
+
+def check_dir(options: Mapping[str, object], location: Location) -> Sequence[str]:
+    """Return why no credential can be issued for a location, in words."""
+    if check(options):
+        return []
+    try:
+        policy_for(location, parse(options))
+    except Unsupported as exc:
+        return [exc.message]
+    return []
+
+
+def parse(options: Mapping[str, object]) -> S3Options:
+    """Return options that were checked before."""
+    return parse_options(S3Options, options)
+
+
+def _has_case(text: str) -> bool:
+    return text.upper() != text.lower()
