@@ -13,15 +13,25 @@ from gateway.adapters.vendors import find_vendor
 from gateway.domain.location import parse_location
 from gateway.errors import Unsupported
 from gateway.ports import Storage, StorageSettings
-from tests.components import AZURE_DOUBLE, AZURITE, BOTO3, FAKE_GCS_SERVER, GCP_DOUBLE, MINIO, SEAWEEDFS
+from tests.components import (
+    AZURE_DOUBLE,
+    AZURITE,
+    BOTO3,
+    FAKE_GCS_SERVER,
+    GCP_DOUBLE,
+    MINIO,
+    R2_DOUBLE,
+    SEAWEEDFS,
+)
 from tests.contract.azure_recipient import AzureHarness
 from tests.contract.gcp_recipient import GcpHarness
 from tests.contract.issuing import IssuerContract, shared
 from tests.contract.s3_recipient import S3Harness
 from tests.doubles.azure_oauth import Principal
 from tests.doubles.gcp_identity import ServiceAccount
+from tests.doubles.r2 import R2, ApiToken
 from tests.stores.minio import Minio
-from tests.stores.s3 import Keys
+from tests.stores.s3 import Keys, S3Store
 from tests.stores.seaweedfs import SeaweedFS
 
 
@@ -140,3 +150,23 @@ class TestGcp(IssuerContract):
         }
         async with opened("gcp", "gs://lake", options) as storage:
             yield GcpHarness(storage, gcp)
+
+
+@pytest.mark.integration
+@pytest.mark.component(R2_DOUBLE, BOTO3)
+@pytest.mark.parametrize("mint", ["local", "api"])
+class TestR2(IssuerContract):
+    @pytest_asyncio.fixture
+    async def harness(self, r2: R2, mint):
+        parent = r2.register(ApiToken())
+        options: dict[str, object] = {
+            "accountId": r2.account,
+            "identity": keys(parent.keys),
+            "mint": mint,
+            "endpoint": r2.endpoint,
+            "apiEndpoint": f"{r2.endpoint}/client/v4",
+        }
+        if mint == "api":
+            options["apiToken"] = {"value": parent.value}
+        async with opened("r2", "s3://lake", options) as storage:
+            yield S3Harness(storage, S3Store(endpoint=r2.endpoint, admin=parent.keys, region="auto"))
