@@ -99,6 +99,7 @@ def _settings(store: SeaweedFS, token: str) -> dict[str, object]:
                         "secretAccessKey": {"value": store.gateway.secret_access_key},
                     },
                     "role": {"arn": store.role_arn},
+                    "acceptCaseVariants": True,
                 },
             }
         ],

@@ -1,0 +1,191 @@
+"""Two replicas of the gateway before one token service and one Redis, and a judge of what they hand out."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
+
+from gateway.adapters.cache.fingerprint import Fingerprint
+from gateway.adapters.cache.key import scope_key
+from gateway.adapters.cache.rhythm import rhythm_of
+from gateway.adapters.storage_plan import plan_storages
+from gateway.commands.bearer import hash_of
+from gateway.config.load import load
+from gateway.domain.location import parse_location
+from gateway.domain.scope import Scope
+from tests.deployments import Deployment, all_in_one
+from tests.doubles.steerable_sts import SteerableSts, read_token
+
+LIFE = timedelta(hours=12)
+# What is left of a life at the end of its window.
+LEAST = LIFE / 2
+RATES = {"rate": {"requestsPerSecond": 1_000_000, "burst": 1_000_000}}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    body: Mapping[str, Any] = field(repr=False)
+    headers: Mapping[str, str]
+
+
+@dataclass
+class Judge:
+    """Counts what must never happen."""
+
+    faults: Counter[str] = field(default_factory=Counter)
+    seen: int = 0
+
+    def look(self, answer: Answer, recipient: str, table: str, least: timedelta = LEAST) -> None:
+        """Hold a credential against the table and the recipient that it was given to."""
+        credentials = answer.body["credentials"]
+        minted = read_token(credentials["awsTempCredentials"]["sessionToken"])
+        left = credentials["expirationTime"] / 1000 - time.time()
+        self.seen += 1
+        self.faults["wrong scope"] += minted.prefix != f"tables/{table}/*"
+        self.faults["wrong location"] += credentials["location"] != f"s3://lake/tables/{table}"
+        self.faults["of another recipient"] += minted.recipient != recipient
+        self.faults["expired"] += left <= 0
+        # The answer has been on its way for a moment.
+        self.faults["too short"] += left < (least - timedelta(seconds=60)).total_seconds()
+
+    @property
+    def verdict(self) -> dict[str, int]:
+        return {fault: count for fault, count in self.faults.items() if count}
+
+
+@dataclass
+class Fleet:
+    replicas: Sequence[Deployment]
+    tokens: Mapping[str, str] = field(repr=False)
+    client: aiohttp.ClientSession = field(repr=False)
+
+    async def vend(self, replica: int, recipient: str, table: str) -> Answer:
+        base = self.replicas[replica].base_url
+        url = f"{base}/shares/lake/schemas/default/tables/{table}/temporary-table-credentials"
+        headers = {"Authorization": f"Bearer {self.tokens[recipient]}"}
+        async with self.client.post(url, headers=headers) as response:
+            return Answer(response.status, await response.json(), dict(response.headers))
+
+    async def total(self, metric: str, **labels: str) -> float:
+        """Return a metric's sum over all replicas that run, and over the labels that are not named."""
+        found = await asyncio.gather(
+            *(self._samples(deployment) for deployment in self.replicas if _runs(deployment))
+        )
+        return sum(
+            sample.value
+            for samples in found
+            for sample in samples
+            if sample.name == metric and labels.items() <= sample.labels.items()
+        )
+
+    def rests(self, recipient: str, table: str, began: datetime, ended: datetime) -> bool:
+        """Tell whether the pair's window neither turned nor came near its end in that time."""
+        (planned,) = plan_storages(load(self.replicas[0].edge.config_file, {}).config)
+        fingerprint = Fingerprint(planned).value
+        assert fingerprint is not None
+        location = parse_location(f"s3://lake/tables/{table}")
+        key = scope_key(fingerprint, Scope(location=location, recipient=recipient, life=LIFE))
+        rhythm = rhythm_of(key, LIFE)
+        return ended < rhythm.turn_at(began).end - rhythm.ahead
+
+    async def _samples(self, deployment: Deployment) -> list[Sample]:
+        async with self.client.get(f"{deployment.edge.metrics_url}/metrics") as response:
+            text = await response.text()
+        return [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+
+
+@asynccontextmanager
+async def running_fleet(
+    directory: Path,
+    sts: SteerableSts,
+    redis_url: str,
+    *,
+    tables: Sequence[str],
+    recipients: Sequence[str],
+    replicas: int = 2,
+) -> AsyncIterator[Fleet]:
+    """Start replicas that share their keys and a Redis."""
+    tokens = {recipient: secrets.token_urlsafe(24) for recipient in recipients}
+    settings = _settings(sts, redis_url, tables, tokens)
+    async with AsyncExitStack() as stack:
+        deployments = [
+            await stack.enter_async_context(_in_thread(directory / f"replica-{number}", settings))
+            for number in range(replicas)
+        ]
+        timeout = aiohttp.ClientTimeout(total=120)
+        client = await stack.enter_async_context(
+            aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=timeout)
+        )
+        yield Fleet(deployments, tokens, client)
+
+
+@asynccontextmanager
+async def _in_thread(directory: Path, settings: dict[str, Any]) -> AsyncIterator[Deployment]:
+    """Start and stop elsewhere: the token service runs on this event loop."""
+    deployment = all_in_one(directory, settings)
+    started = await asyncio.to_thread(deployment.__enter__)
+    try:
+        yield started
+    finally:
+        await asyncio.to_thread(deployment.__exit__, None, None, None)
+
+
+def _runs(deployment: Deployment) -> bool:
+    return deployment.edge.process.poll() is None
+
+
+def _settings(
+    sts: SteerableSts, redis_url: str, tables: Sequence[str], tokens: Mapping[str, str]
+) -> dict[str, Any]:
+    entries = [
+        {
+            "name": table,
+            "location": f"s3://lake/tables/{table}",
+            "historyShared": True,
+            "accessModes": ["dir"],
+        }
+        for table in tables
+    ]
+    return {
+        "version": 1,
+        "shares": [{"name": "lake", "schemas": [{"name": "default", "tables": entries}]}],
+        "recipients": [
+            {"name": recipient, "tokens": [{"hash": hash_of(token)}], "shares": "*"}
+            for recipient, token in tokens.items()
+        ],
+        "storages": [
+            {
+                "name": "lake",
+                "prefix": "s3://lake",
+                "vendor": "s3",
+                "credentialLife": f"{int(LIFE.total_seconds())}s",
+                "options": {
+                    "profile": "custom",
+                    "capabilities": {"inlinePolicy": True},
+                    "endpoint": sts.endpoint,
+                    "identity": {
+                        "kind": "keys",
+                        "accessKeyId": "gateway",
+                        "secretAccessKey": {"value": "of the gateway"},
+                    },
+                },
+            }
+        ],
+        # Two cores carry the replicas, the token service and the clients: a reply may wait for its turn.
+        "cache": {"redis": {"url": redis_url, "timeout": "2s"}},
+        "keys": {"current": {"secret": secrets.token_urlsafe(32)}},
+        "limits": RATES,
+    }
