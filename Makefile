@@ -7,6 +7,10 @@ TESTS ?=
 BENCH ?=
 # More arguments for the demo.
 DEMO ?=
+# Which programs `make components` installs.
+COMPONENTS ?= all
+# 0 leaves the demo's S3 store out, and does not install it.
+S3 ?= 1
 
 is_new_enough := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
 PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3.14 python3 python; do \
@@ -17,18 +21,19 @@ protos := $(wildcard proto/gateway/v1/*.proto)
 
 # Touched when an environment is complete, so that the next start does not look again.
 run_ready := .venv/.run
+run_without_s3_ready := .venv/.run-without-s3
 dev_ready := .venv/.dev
 client_ready := .venv-client/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast test-all test-integration test-e2e lint format proto proto-check proto-breaking \
-	bench lock clean
+.PHONY: help run test test-fast test-all test-integration test-e2e components lint format proto proto-check \
+	proto-breaking bench lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: $(run_ready) ## Serve sample tables on 127.0.0.1 (PORT=8080) until Ctrl-C
-	@exec $(bin)/sluice demo --port $(PORT) $(DEMO)
+run: $(if $(filter 0,$(S3)),$(run_without_s3_ready),$(run_ready)) ## Serve sample tables on 127.0.0.1 (PORT=8080) until Ctrl-C
+	@exec $(bin)/sluice demo --port $(PORT) $(if $(filter 0,$(S3)),--no-s3) $(DEMO)
 
 test: $(dev_ready) $(client_ready) ## Run all tests that need no root (at most 25 minutes)
 	@$(bin)/pytest -m "not system" $(TESTS)
@@ -36,7 +41,7 @@ test: $(dev_ready) $(client_ready) ## Run all tests that need no root (at most 2
 test-fast: $(dev_ready) ## Run the tests that need nothing but Python (under two minutes)
 	@$(bin)/pytest -m fast $(TESTS)
 
-test-all: $(dev_ready) $(client_ready) ## Run `make test`, and what needs programs from apt and Go
+test-all: $(dev_ready) $(client_ready) components ## Run `make test`, and what needs programs from apt, Go and npm
 	@$(bin)/pytest $(TESTS)
 
 test-integration: $(dev_ready) $(client_ready) ## Run the tests against real components
@@ -44,6 +49,10 @@ test-integration: $(dev_ready) $(client_ready) ## Run the tests against real com
 
 test-e2e: $(dev_ready) $(client_ready) ## Run the tests with clients in processes of their own
 	@$(bin)/pytest -m "e2e and not system" $(TESTS)
+
+# Not a stamp: the programs lie outside this folder, and looking whether they are there takes no time.
+components: ## Install the programs that test-all needs into the user's cache, once (10 minutes)
+	@$(call need_python); $(PYTHON) deploy/dev/components.py $(COMPONENTS)
 
 lint: $(dev_ready) ## Check style, types, layers, protos and the tree
 	@$(bin)/ruff check
@@ -80,16 +89,24 @@ lock: $(dev_ready) ## Pin the newest versions that pyproject.toml allows, with h
 clean: ## Remove the environments, caches and everything else that make has made
 	rm -rf .venv .venv-client .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .sluice *.egg-info build dist
 
-$(run_ready): requirements.txt pyproject.toml
+$(run_ready): requirements-demo.txt pyproject.toml
+	@$(call environment,.venv,requirements-demo.txt) --project --stamp $@ --stamp $(run_without_s3_ready)
+
+$(run_without_s3_ready): requirements.txt pyproject.toml
 	@$(call environment,.venv,requirements.txt) --project --stamp $@
 
 $(dev_ready): requirements-dev.txt pyproject.toml
-	@$(call environment,.venv,requirements-dev.txt) --project --stamp $@ --stamp $(run_ready)
+	@$(call environment,.venv,requirements-dev.txt) --project --stamp $@ --stamp $(run_ready) \
+		--stamp $(run_without_s3_ready)
 
 $(client_ready): requirements-client.txt
 	@$(call environment,.venv-client,requirements-client.txt) --stamp $@
 
+define need_python
+	if [ $(PYTHON) = no-python ]; then echo "setting up: needs Python 3.11 or newer; name it with PYTHON=..." >&2; exit 1; fi
+endef
+
 define environment
-	if [ $(PYTHON) = no-python ]; then echo "setting up: needs Python 3.11 or newer; name it with PYTHON=..." >&2; exit 1; fi; \
+	$(need_python); \
 	$(PYTHON) deploy/dev/environment.py $(1) $(2)
 endef

@@ -19,6 +19,8 @@ COMMANDS: Final = {
     "check-config": "check_config",
     "token": "token",
     "keys": "keys",
+    "verify-storage": "verify_storage",
+    "revoke": "revoke",
     "compare": "compare",
     "version": "version",
 }
@@ -27,6 +29,11 @@ first steps:
   sluice demo                          try it: a sample share on 127.0.0.1, no configuration
   sluice check-config server.yaml      see what a configuration would serve
   sluice serve --config server.yaml    serve it
+
+before sharing directories:
+  sluice verify-storage --config server.yaml    prove that credentials open one directory and nothing else
+when a token or a credential has leaked:
+  sluice revoke --config server.yaml RECIPIENT
 
 `sluice COMMAND --help` tells more about each.
 """

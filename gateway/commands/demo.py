@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import errno
 import json
-import shlex
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import yaml
@@ -19,9 +19,11 @@ import yaml
 from gateway.bootstrap import Running
 from gateway.bootstrap.given import Given
 from gateway.commands.bearer import format_time, hash_of, new_token, profile_of, write_private
+from gateway.commands.greeting import Greeting, header_file
 from gateway.commands.serve import begin, run_until_stopped
 from gateway.config.load import Loaded, load
-from gateway.demo.sample import ensure_sample
+from gateway.demo import s3_sample
+from gateway.demo.sample import SampleCatalog, ensure_sample
 from gateway.errors import InvalidArgument, Unavailable
 
 HELP = "try it: serve a sample share on 127.0.0.1, without any configuration"
@@ -42,6 +44,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=Path(".sluice"),
         help="where the sample tables, the profile and the keys are kept (default: .sluice)",
     )
+    parser.add_argument(
+        "--no-s3", action="store_true", help="leave out the tables on an S3 store beside it, and the store"
+    )
 
 
 def run(args: argparse.Namespace, env: Mapping[str, str]) -> int:
@@ -49,21 +54,50 @@ def run(args: argparse.Namespace, env: Mapping[str, str]) -> int:
     with _bound(args.port) as sock:
         base_url = f"http://{_HOST}:{sock.getsockname()[1]}{_PREFIX}"
         state: Path = args.state.absolute()
-        profile = state / "sample.share"
-        file = _prepare(state, profile, base_url)
-        # The demo is what it is: settings of the environment are for `serve`.
-        own = {name: value for name, value in env.items() if not name.startswith("SLUICE_")}
+        state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with _sample(state, with_s3=not args.no_s3) as (sample, s3_storage):
+            profile = state / "sample.share"
+            file = _prepare(state, profile, base_url, sample, s3_storage)
+            # The demo is what it is: settings of the environment are for `serve`.
+            own = {name: value for name, value in env.items() if not name.startswith("SLUICE_")}
 
-        def source() -> Loaded:
-            return load(file, own)
+            def source() -> Loaded:
+                return load(file, own)
 
-        return run_until_stopped(
-            begin(source),
-            source,
-            file,
-            on_start=lambda process: print(_greeting(process, profile, base_url), flush=True),
-            given=Given(http_sockets=(sock,)),
+            def greet(process: Running) -> None:
+                greeting = Greeting(base_url=base_url, profile=profile, metrics=process.metrics_address)
+                print(greeting.to_text(with_s3=s3_storage is not None), flush=True)
+
+            return run_until_stopped(
+                begin(source), source, file, on_start=greet, given=Given(http_sockets=(sock,))
+            )
+
+
+@contextmanager
+def _sample(state: Path, *, with_s3: bool) -> Iterator[tuple[SampleCatalog, dict[str, Any] | None]]:
+    """Give the sample tables, and the storage entry of those on S3 while that runs."""
+
+    def build() -> SampleCatalog:
+        return ensure_sample(state / "sample", _show)
+
+    start = _s3_start() if with_s3 else None
+    if start is None:
+        yield build(), None
+        return
+    with start(state / "s3", build, _show) as found:
+        yield found
+
+
+def _s3_start() -> Callable[..., AbstractContextManager[tuple[SampleCatalog, dict[str, Any] | None]]] | None:
+    # Late: its SDK takes a moment to import, and no other command needs it.
+    try:
+        from gateway.demo.s3_start import sample_on_s3  # noqa: PLC0415
+    except ImportError as exc:
+        _show(
+            f"going on without S3 and dir access: {exc.name} is not installed: pip install 'sluice[s3,demo]'"
         )
+        return None
+    return sample_on_s3
 
 
 def _bound(port: int) -> socket.socket:
@@ -84,37 +118,40 @@ def _bound(port: int) -> socket.socket:
     return sock
 
 
-def _prepare(state: Path, profile: Path, base_url: str) -> Path:
+def _prepare(
+    state: Path, profile: Path, base_url: str, sample: SampleCatalog, s3_storage: dict[str, Any] | None
+) -> Path:
     """Write what the demo serves below the state directory, and return the configuration file."""
-    state.mkdir(parents=True, exist_ok=True, mode=0o700)
-    sample = ensure_sample(state / "sample", _show)
     token, expires_at = _token(profile)
     write_private(profile, profile_of(base_url, token, expires_at), replace=True)
-    write_private(_header_file(profile), f"Authorization: Bearer {token}\n", replace=True)
+    write_private(header_file(profile), f"Authorization: Bearer {token}\n", replace=True)
+    recipient = {
+        "name": "demo",
+        "shares": "*",
+        "tokens": [{"hash": hash_of(token), "expires": format_time(expires_at)}],
+    }
     settings = {
         "version": 1,
         "publicUrl": base_url,
         "stateDir": str(state / "state"),
         "metrics": {"listen": _metrics_listen(base_url)},
         "log": {"level": "warning"},
-        "shares": sample.to_shares(),
-        "storages": [{"name": "sample", "prefix": str(sample.directory), "vendor": "local"}],
-        "recipients": [
-            {
-                "name": "demo",
-                "shares": "*",
-                "tokens": [{"hash": hash_of(token), "expires": format_time(expires_at)}],
-            }
-        ],
+        **what_is_shared(sample, s3_storage),
+        "recipients": [recipient],
     }
     file = state / "server.yaml"
     write_private(file, yaml.safe_dump(settings, sort_keys=False, allow_unicode=True), replace=True)
     return file
 
 
-def _header_file(profile: Path) -> Path:
-    """Return where curl reads the token from, so that it stands in no command line."""
-    return profile.with_suffix(".header")
+def what_is_shared(sample: SampleCatalog, s3_storage: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the shares and storages of the configuration."""
+    shares = sample.to_shares()
+    storages = [{"name": "sample", "prefix": str(sample.directory), "vendor": "local"}]
+    if s3_storage is not None:
+        shares[0]["schemas"].append(s3_sample.to_schema())
+        storages.append(s3_storage)
+    return {"shares": shares, "storages": storages}
 
 
 def _metrics_listen(base_url: str) -> str:
@@ -144,28 +181,3 @@ def _token(profile: Path) -> tuple[str, datetime]:
 
 def _show(step: str) -> None:
     print(f"setting up: {step}", file=sys.stderr, flush=True)
-
-
-def _greeting(process: Running, profile: Path, base_url: str) -> str:
-    path = str(profile)
-    header = shlex.quote(f"@{_header_file(profile)}")
-    return f"""\
-Sluice serves the sample share at {base_url}
-
-profile: {path}
-
-Read a table with the official client (pip install delta-sharing):
-
-    import delta_sharing
-    table = {path + "#sample.sales.orders"!r}
-    print(delta_sharing.load_as_pandas(table))
-
-List the tables:
-
-    curl -H {header} {base_url}/shares/sample/all-tables
-
-API docs  {base_url}/docs
-metrics   http://{process.metrics_address}/metrics
-health    http://{process.metrics_address}/healthz and /readyz
-
-Ctrl-C stops it."""

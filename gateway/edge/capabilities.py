@@ -43,8 +43,13 @@ class Capabilities:
         )
 
 
+_NOTHING: Final = Capabilities()
+
+
 def parse(headers: Sequence[str]) -> Capabilities:
     """Read the values of all such headers; what is unknown or malformed is left out."""
+    if not headers:
+        return _NOTHING
     values: dict[str, list[str]] = {}
     access_key = ""
     for part in ";".join(headers).split(";"):

@@ -74,6 +74,8 @@ class Exchange:
         self.version: int | None = None
         self.files = 0
         self.file_bytes = 0
+        # Whether the audit log already says all there is to say of a request that succeeds.
+        self.is_recorded = False
         # What went wrong after the status was sent.
         self.late_fault: Fault | None = None
 
@@ -169,6 +171,8 @@ class Exchange:
 
     def note(self, status: int, outcome: str) -> None:
         """Keep what became of the request in the audit log."""
+        if self.is_recorded and outcome == OK:
+            return
         kind = AuditKind.DENIAL if status in _DENIED else AuditKind.REQUEST
         event = self.event(kind, outcome, files=self.files, file_bytes=self.file_bytes)
         self.edge.ports.audit.note(event)

@@ -85,8 +85,10 @@ def parse_credentials_body(request: web.Request, body: bytes) -> str | None:
     Whatever could be meant in two ways is refused, since the answer would open the wrong place.
     """
     for field in CredentialsBody.model_fields:
-        if to_camel(field) in request.query:
+        if request.query_string and to_camel(field) in request.query:
             raise InvalidArgument(f"{to_camel(field)} belongs in the request body, not in the query")
+    if not body.strip():
+        return None
     parsed = _parse(CredentialsBody, request, body)
     _refuse_repeated(body)
     asked = [text for text in (parsed.location, parsed.auxiliary_location) if text is not None]
@@ -107,8 +109,7 @@ def _parse(kind: type[Body], request: web.Request, body: bytes) -> Body:
 
 def _refuse_repeated(body: bytes) -> None:
     """Refuse an object that says something twice: readers differ in which of the two they take."""
-    if body.strip():
-        json.loads(body.decode(), object_pairs_hook=_without_repeats)
+    json.loads(body.decode(), object_pairs_hook=_without_repeats)
 
 
 def _without_repeats(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -18,15 +19,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.components import CLIENT, CURL, DEMO
+from tests.components import BOTO3, CLIENT, CURL, DEMO, SEAWEEDFS
 from tests.deployments import free_port
 from tests.e2e.official_client import PYTHON, environment, require_environment
 from tests.repository import ROOT
 
 SLUICE = Path(sys.prefix) / "bin" / "sluice"
-# The first start writes the sample tables, on a machine that may be busy.
-FIRST_START_SECONDS = 60
-NEXT_START_SECONDS = 10
+# The first start writes the sample tables, and every start starts a store, on a machine that may be busy.
+FIRST_START_SECONDS = 90
+NEXT_START_SECONDS = 40
 STOP_SECONDS = 10
 
 pytestmark = pytest.mark.component(DEMO)
@@ -40,6 +41,12 @@ class Demo:
     port: int
     output: str
 
+    def paragraph(self, beginning: str, or_begins: str = "") -> str:
+        """Return the paragraph of what was printed that begins so."""
+        begins = (beginning, or_begins) if or_begins else beginning
+        (found,) = [part for part in self.output.split("\n\n") if part.startswith(begins)]
+        return found
+
     def stop(self, number: signal.Signals) -> tuple[int, str]:
         """Return the exit status and all that was printed on the way out."""
         self.process.send_signal(number)
@@ -51,7 +58,7 @@ class Demo:
 def state(tmp_path_factory) -> Path:
     """Return a state directory in which a demo ran before."""
     path: Path = tmp_path_factory.mktemp("home") / "state"
-    with running(path, FIRST_START_SECONDS):
+    with running(path, FIRST_START_SECONDS, "--no-s3"):
         return path
 
 
@@ -76,9 +83,7 @@ def test_the_token_is_not_printed(demo, state):
 @pytest.mark.component(CLIENT)
 def test_the_printed_snippet_reads_a_table_with_the_official_client(demo):
     require_environment()
-    lines = [line.strip() for line in demo.output.splitlines()]
-    start = lines.index("import delta_sharing")
-    snippet = "\n".join(lines[start : start + 3])
+    snippet = demo.paragraph("import delta_sharing")
     result = subprocess.run(
         [PYTHON, "-c", snippet], capture_output=True, text=True, check=False, env=environment()
     )
@@ -90,9 +95,77 @@ def test_the_printed_snippet_reads_a_table_with_the_official_client(demo):
 def test_the_printed_curl_line_lists_the_tables(demo):
     if shutil.which("curl") is None:
         pytest.skip("curl is not installed")
-    (line,) = re.findall(r"^\s*(curl .+)$", demo.output, re.MULTILINE)
+    line = demo.paragraph("curl -H")
     result = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True)
     assert '"ten_thousand_files"' in result.stdout
+
+
+@pytest.mark.component(CURL, SEAWEEDFS)
+def test_the_printed_curl_line_gets_keys_for_a_directory(demo):
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    line = demo.paragraph("curl -X POST")
+    result = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True)
+    credentials = json.loads(result.stdout)["credentials"]
+    assert credentials["location"] == "s3://lake/sales/orders"
+    assert credentials["awsTempCredentials"]["sessionToken"]
+
+
+@pytest.mark.component(BOTO3, SEAWEEDFS)
+def test_the_printed_snippet_reads_a_directory_and_is_refused_at_its_neighbour(demo):
+    snippet = demo.paragraph("import json, urllib.request, boto3")
+    result = subprocess.run([sys.executable, "-"], input=snippet, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    open_line, closed_line = result.stdout.splitlines()
+    assert re.fullmatch(r"sales/orders is open: \d+ bytes of its log", open_line)
+    assert closed_line.startswith("sales/orders_archive is closed:")
+    assert "AccessDenied" in closed_line
+
+
+@pytest.mark.component(BOTO3, SEAWEEDFS)
+def test_the_printed_snippet_can_be_pasted_into_an_interpreter(demo):
+    # As a terminal does it: line by line, and the empty line behind it.
+    snippet = demo.paragraph("import json, urllib.request, boto3") + "\n\n"
+    result = subprocess.run(
+        [sys.executable, "-i"], input=snippet, capture_output=True, text=True, check=False
+    )
+    assert "is open" in result.stdout
+    assert "is closed" in result.stdout
+    assert "Error:" not in result.stderr
+
+
+@pytest.mark.component(SEAWEEDFS)
+def test_the_printed_proof_is_one(demo):
+    line = demo.paragraph(".venv/bin/sluice verify-storage", or_begins=str(SLUICE))
+    result = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "BREACH" not in result.stdout
+
+
+@pytest.mark.component(SEAWEEDFS)
+def test_the_store_ends_with_the_demo(state):
+    with running(state, NEXT_START_SECONDS) as demo:
+        endpoint = re.search(r"endpoint: http://127\.0\.0\.1:(\d+)", (state / "server.yaml").read_text())
+        assert endpoint is not None
+        socket.create_connection(("127.0.0.1", int(endpoint[1]))).close()
+        demo.stop(signal.SIGTERM)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", int(endpoint[1])))
+
+
+def test_without_s3_nothing_is_said_of_it_and_the_rest_is_there(state):
+    with running(state, NEXT_START_SECONDS, "--no-s3") as demo:
+        assert "S3" not in demo.output
+        assert demo.paragraph("import delta_sharing")
+        assert demo.paragraph("curl -H")
+
+
+def test_make_takes_s3_out_by_a_variable(state):
+    result = subprocess.run(
+        ["make", "--dry-run", "run", "S3=0"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "--no-s3" in result.stdout
+    assert "requirements-demo" not in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -160,12 +233,12 @@ def command(state: Path, port: int) -> list[str]:
 
 
 @contextmanager
-def running(state: Path, seconds: float, *, under_make: bool = False) -> Iterator[Demo]:
+def running(state: Path, seconds: float, *options: str, under_make: bool = False) -> Iterator[Demo]:
     """Run the demo until the block is left; it must be up within so many seconds."""
     port = free_port()
     began = time.monotonic()
     with subprocess.Popen(
-        make_command(state, port) if under_make else command(state, port),
+        make_command(state, port) if under_make else [*command(state, port), *options],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

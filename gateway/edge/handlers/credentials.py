@@ -77,3 +77,4 @@ async def _audit(exchange: Exchange, issued: IssueResponse) -> None:
         expires_at=moment(issued.expires_at_ms),
     )
     await exchange.edge.ports.audit.append(event)
+    exchange.is_recorded = True

@@ -81,7 +81,7 @@ def test_a_configuration_that_is_not_there_is_an_error_without_a_traceback(tmp_p
 def test_version_names_the_vendors(capsys):
     assert dispatch(["version"], {}) == 0
 
-    assert "vendors: local" in capsys.readouterr().out
+    assert "vendors: aws, azure, gcp, local, r2, s3\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("port", ["-1", "65536"])

@@ -1,0 +1,18 @@
+"""Loads a text as a configuration before it takes the place of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from gateway.config.load import load
+
+
+def check_text(text: str, env: Mapping[str, str]) -> None:
+    """Raise ``ConfigError`` when a gateway would refuse a file with this text."""
+    # Only its owner may enter the directory: the text may hold secrets.
+    with TemporaryDirectory(prefix="sluice-") as directory:
+        file = Path(directory, "server.yaml")
+        file.write_bytes(text.encode("utf-8"))
+        load(file, env)

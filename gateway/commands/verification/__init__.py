@@ -1,0 +1,1 @@
+"""Proves what a storage's credentials open, and what they do not."""

@@ -1,0 +1,146 @@
+"""``sluice verify-storage``: prove what each storage's credentials open, and what they do not."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gateway.adapters.storage_check import FindVendor
+from gateway.adapters.vendors import find_vendor
+from gateway.commands.dir_access import choose_storages, dir_locations, open_storage, reason
+from gateway.commands.verification.check import not_proved
+from gateway.commands.verification.hands import Hands
+from gateway.commands.verification.inspection import Inspection, Inspector, Places
+from gateway.commands.verification.report import Report, Verified
+from gateway.config.faults import ConfigError, Fault
+from gateway.config.load import load
+from gateway.config.schema import Config, StorageConfig
+from gateway.domain.location import Location, parse_location
+from gateway.errors import InvalidArgument
+from gateway.ports import Clock, Storage, utcnow
+
+HELP = "prove that the credentials of each storage open one directory and nothing else"
+
+_EPILOG: Final = """\
+For each storage a credential is issued as for a recipient, and used: it must read and list its own
+directory, and the store itself must refuse it everything else: directories whose names begin alike,
+neighbours, the parent, the whole bucket, writing and deleting. An error is not a denial.
+
+Where the storage's own identity may write, the credential is tried on probe objects below
+PREFIX/_sluice_verify/, which are removed again. Where it may not, as we recommend, tables of the
+catalog are read instead: one is inside, another outside. --at and --outside name other directories.
+What exists is never overwritten or deleted.
+
+The exit status is 0 when everything was proved, 1 when a credential opens what it must not, and 2 when
+something could not be proved.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _EPILOG
+    parser.add_argument("--config", metavar="FILE", required=True, type=Path, help="the configuration")
+    parser.add_argument(
+        "--storage", metavar="NAME", action="append", default=[], help="verify this storage only; repeatable"
+    )
+    parser.add_argument(
+        "--at", metavar="LOCATION", type=_location, help="issue the credential for this directory of objects"
+    )
+    parser.add_argument(
+        "--outside",
+        metavar="LOCATION",
+        type=_location,
+        action="append",
+        default=[],
+        help="a directory of objects that the credential must not open; repeatable",
+    )
+    parser.add_argument(
+        "--format", choices=["table", "json"], default="table", help="how to print it (default: table)"
+    )
+
+
+def run(args: argparse.Namespace, env: Mapping[str, str]) -> int:
+    config = load(args.config, env).config
+    entries = _chosen(config, args.storage, args.at)
+    verifier = Verifier(config=config, at=args.at, outside=args.outside)
+    report = asyncio.run(verifier.verify(entries))
+    print(report.to_json() if args.format == "json" else report.to_text())
+    return report.exit_status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verifier:
+    """Verifies storages one after the other: a fault of one says nothing about the next."""
+
+    config: Config
+    at: Location | None = None
+    outside: Sequence[Location] = ()
+    find: FindVendor = find_vendor
+    clock: Clock = utcnow
+
+    async def verify(self, entries: Sequence[StorageConfig]) -> Report:
+        return Report([await self._verify(entry) for entry in entries])
+
+    async def _verify(self, entry: StorageConfig) -> Verified:
+        inspection: Inspection | None
+        try:
+            async with open_storage(self.config, entry, self.find) as storage:
+                inspection = await self._inspect(storage, entry)
+        except Exception as exc:  # noqa: BLE001 -- whatever a vendor's SDK raises proves nothing
+            advice = f"{reason(exc)}; see whether `sluice check-config` accepts the storage"
+            inspection = Inspection(rows=[not_proved("open the storage", "opened", "failed", advice)])
+        return Verified(name=entry.name, vendor=entry.vendor, prefix=entry.prefix, inspection=inspection)
+
+    async def _inspect(self, storage: Storage, entry: StorageConfig) -> Inspection | None:
+        if storage.issuer is None:
+            return None
+        if storage.probe is None:
+            advice = f"the vendor {entry.vendor} cannot try its credentials; do it with the store's own tools"
+            return Inspection(rows=[not_proved("try a credential", "tried", "cannot", advice)])
+        inspector = Inspector(
+            hands=Hands(storage, storage.issuer, storage.probe),
+            places=self._places(storage.prefix, entry),
+            life=storage.credential_life,
+            progress=lambda step: _show(f"{entry.name} ({entry.vendor}): {step}"),
+            clock=self.clock,
+        )
+        return await inspector.inspect()
+
+    def _places(self, prefix: Location, entry: StorageConfig) -> Places:
+        return Places(
+            prefix=prefix,
+            tables=[one.location for one in dir_locations(self.config) if one.storage == entry.name],
+            at=self.at,
+            outside=[location for location in self.outside if prefix.covers(location)],
+            folds_case=entry.options.get("acceptCaseVariants") is True,
+        )
+
+
+def _chosen(config: Config, names: Sequence[str], at: Location | None) -> list[StorageConfig]:
+    entries = choose_storages(config, names)
+    if not entries:
+        message = "the configuration names no storages, so no credentials are issued: add storages: to it"
+        raise ConfigError([Fault(path="", message=message)])
+    if at is None:
+        return entries
+    covering = [entry for entry in entries if parse_location(entry.prefix).covers(at)]
+    if not covering:
+        names_ = ", ".join(f"{entry.name} ({entry.prefix})" for entry in entries)
+        raise ConfigError([Fault(path="", message=f"--at {at} lies below no storage; there are: {names_}")])
+    # The longest prefix wins, as it does for a table.
+    return [max(covering, key=lambda entry: len(parse_location(entry.prefix).path))]
+
+
+def _location(text: str) -> Location:
+    try:
+        return parse_location(text)
+    except InvalidArgument as exc:
+        raise argparse.ArgumentTypeError(exc.message) from None
+
+
+def _show(step: str) -> None:
+    print(f"verifying: {step}", file=sys.stderr, flush=True)

@@ -1,0 +1,168 @@
+"""``sluice revoke`` beside a running gateway, a store and a Redis."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.commands.bearer import hash_of
+from gateway.commands.revocation.cache import drop_cached
+from gateway.config.load import load
+from gateway.config.schema import Config
+from tests.components import ALL_IN_ONE, SEAWEEDFS, VALKEY
+from tests.deployments import Deployment, all_in_one
+from tests.stores.process import free_ports
+from tests.stores.redis import Server, running_server, valkey_program
+
+RELOAD_SECONDS = 30
+TOKENS = {name: f"token-of-{name}" for name in ("acme", "globex")}
+ORDERS = "/shares/sales/schemas/emea/tables/orders/temporary-table-credentials"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    body: dict[str, Any]
+
+    @property
+    def key_id(self) -> str:
+        return str(self.body["credentials"]["awsTempCredentials"]["accessKeyId"])
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    deployment: Deployment
+
+    @property
+    def file(self) -> Path:
+        return self.deployment.edge.config_file
+
+    def ask(self, name: str) -> Answer:
+        request = urllib.request.Request(
+            f"{self.deployment.base_url}{ORDERS}",
+            method="POST",
+            headers={"Authorization": f"Bearer {TOKENS[name]}"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=30) as response:
+                return Answer(response.status, json.load(response))
+        except urllib.error.HTTPError as refusal:
+            with refusal:
+                return Answer(refusal.code, json.load(refusal))
+
+    def revoke(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "gateway", "revoke", "--config", str(self.file), "--yes", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def valkey(tmp_path) -> Iterator[Server]:
+    with running_server(valkey_program(), tmp_path / "valkey") as server:
+        yield server
+
+
+@pytest.fixture
+def gateway(seaweedfs, valkey, tmp_path) -> Iterator[Gateway]:
+    bucket = seaweedfs.make_bucket("lake-revoke")
+    seaweedfs.put(bucket, "orders/_delta_log/0.json")
+    table = {"name": "orders", "location": f"s3://{bucket}/orders", "historyShared": True}
+    options = {
+        "profile": "seaweedfs",
+        "endpoint": seaweedfs.endpoint,
+        "role": {"arn": seaweedfs.role_arn},
+        "identity": {
+            "kind": "keys",
+            "accessKeyId": seaweedfs.gateway.access_key_id,
+            "secretAccessKey": {"value": seaweedfs.gateway.secret_access_key},
+        },
+        "acceptCaseVariants": True,
+    }
+    settings = {
+        "shares": [
+            {"name": "sales", "accessModes": ["dir"], "schemas": [{"name": "emea", "tables": [table]}]}
+        ],
+        "cache": {"redis": {"url": valkey.url}},
+        "storages": [{"name": "lake", "prefix": f"s3://{bucket}", "vendor": "s3", "options": options}],
+        "recipients": [
+            {"name": name, "shares": ["sales"], "tokens": [{"hash": hash_of(token)}]}
+            for name, token in TOKENS.items()
+        ],
+    }
+    with all_in_one(tmp_path, settings) as deployment:
+        yield Gateway(deployment)
+
+
+@pytest.mark.component(SEAWEEDFS, VALKEY, ALL_IN_ONE)
+def test_recipient_gets_nothing_more_from_a_running_gateway_and_others_do(gateway):
+    assert gateway.ask("acme").status == 200
+
+    result = gateway.revoke("acme")
+
+    # SeaweedFS cannot end sessions, which is said with the time at which they end.
+    assert result.returncode == 1, result.stderr
+    assert "lake (s3): NOT cut off, lives until" in result.stdout
+    assert "cache: 1 dropped from Redis" in result.stdout
+    assert json.loads(result.stderr)["principal"] == "acme"
+    wait_until(lambda: gateway.ask("acme").status == 403)
+    assert gateway.ask("acme").body["errorCode"] == "PERMISSION_DENIED"
+    assert gateway.ask("globex").status == 200
+
+
+@pytest.mark.component(SEAWEEDFS, VALKEY, ALL_IN_ONE)
+def test_recipient_that_keeps_access_is_not_given_the_old_credential_again(gateway):
+    old = gateway.ask("acme").key_id
+    assert gateway.ask("acme").key_id == old
+
+    result = gateway.revoke("acme", "--keep-access")
+
+    assert result.returncode == 1, result.stderr
+    wait_until(lambda: gateway.ask("acme").key_id != old)
+    config = load(gateway.file, {}).config
+    assert [recipient.revoked_at is None for recipient in config.recipients] == [False, True]
+    assert not config.recipients[0].disabled
+
+
+def wait_until(holds) -> None:
+    deadline = time.monotonic() + RELOAD_SECONDS
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def cached_by(url: str, state_dir: Path) -> Config:
+    return Config.model_validate(
+        {
+            "stateDir": str(state_dir),
+            "keys": {"current": {"secret": "a-secret-that-is-long-enough-for-all-of-this"}},
+            "cache": {"redis": {"url": url}},
+        }
+    )
+
+
+@pytest.mark.component(VALKEY)
+async def test_drop_reaches_what_is_being_minted_just_now(valkey, tmp_path):
+    dropped = await drop_cached(cached_by(valkey.url, tmp_path), "acme", ["lake"])
+
+    assert dropped.done
+    assert dropped.words == "0 dropped from Redis"
+    # A mark is left, which whoever began before finds.
+    with valkey.client() as client:
+        assert client.dbsize() > 0
+
+
+async def test_redis_that_is_not_there_is_said_so(tmp_path):
+    dropped = await drop_cached(cached_by(f"redis://127.0.0.1:{free_ports(1)[0]}", tmp_path), "acme", [])
+
+    assert not dropped.done
+    assert "Redis cannot be reached" in dropped.words
+    assert "no gateway serves what is there" in dropped.words
