@@ -58,7 +58,7 @@ lint: $(dev_ready) ## Check style, types, layers, protos and the tree
 	@$(bin)/ruff check
 	@$(bin)/ruff format --check
 	@$(bin)/mypy
-	@$(bin)/lint-imports --no-logo
+	@PYTHONPATH=recipient/src $(bin)/lint-imports --no-logo
 	@$(bin)/buf lint proto
 	@$(bin)/buf format proto --diff --exit-code
 	@.ci/check-proto fresh

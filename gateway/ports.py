@@ -195,8 +195,8 @@ class Vendor(Protocol):
     def check(self, options: Mapping[str, object]) -> Sequence[str]:
         """Return what is wrong with an entry's settings, in words; empty when nothing is."""
 
-    def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
-        """Return why no credential can be issued for a table there, in words; empty when one can."""
+    def check_dir(self, options: Mapping[str, object], location: Location, life: timedelta) -> Sequence[str]:
+        """Return why no credential of that life can be issued for a table there, in words."""
 
     def open(self, settings: StorageSettings) -> AbstractAsyncContextManager[Storage]: ...
 

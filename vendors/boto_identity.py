@@ -64,11 +64,6 @@ class BotoIdentity:
         self._lock = Lock()
         self._session: Any = None
 
-    @property
-    def is_role(self) -> bool:
-        """Tell whether it is known to be a role's session itself, whose sessions AWS cuts at an hour."""
-        return self._options.assume_role is not None or isinstance(self._options, WebIdentityOptions)
-
     def keys(self) -> Keys:
         """Return keys that are good for some minutes at least, where their provider gives that."""
         credentials = self._signing().get_credentials()

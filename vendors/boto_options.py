@@ -24,6 +24,11 @@ class AssumeRoleOptions(Options):
 class _IdentityOptions(Options):
     assume_role: AssumeRoleOptions | None = None
 
+    @property
+    def is_role(self) -> bool:
+        """Tell whether it is known to be a role's session itself, whose sessions AWS cuts at an hour."""
+        return self.assume_role is not None
+
 
 class KeysOptions(_IdentityOptions):
     kind: Literal["keys"]
@@ -44,6 +49,10 @@ class WebIdentityOptions(_IdentityOptions):
     role_arn: Text
     token_file: Text
     session_name: Text = "sluice"
+
+    @property
+    def is_role(self) -> bool:
+        return True
 
 
 class ChainOptions(_IdentityOptions):

@@ -44,6 +44,7 @@ def _check_dirs(config: Config, entries: Sequence[StorageConfig], find: FindVend
     """Ask the vendors whether each table with dir access can have credentials for its directories."""
     coverage = Coverage(entries)
     vendors = {number: vendor for number, entry in enumerate(entries) if (vendor := _sound(entry, find))}
+    lives = [entry.credential_life or config.credentials.life for entry in entries]
     refused: dict[tuple[int, str], list[tuple[str, str]]] = {}
     for path, name, table in _dir_tables(config):
         for where, location in locations_of(path, table):
@@ -51,7 +52,7 @@ def _check_dirs(config: Config, entries: Sequence[StorageConfig], find: FindVend
             # What covers nothing, or is not in order itself, has been reported as such.
             if number is None or number not in vendors:
                 continue
-            for message in vendors[number].check_dir(entries[number].options, location):
+            for message in vendors[number].check_dir(entries[number].options, location, lives[number]):
                 refused.setdefault((number, message), []).append((where, name))
     for (number, message), places in refused.items():
         yield _refused(entries[number], message, places)

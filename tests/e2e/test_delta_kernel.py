@@ -40,9 +40,7 @@ def class_path(seaweedfs, tmp_path_factory) -> str:
     """Kernel, Hadoop and its S3A, and a site's own configuration: which store there is."""
     require_environment()
     script = "import pathlib, pyspark; print(pathlib.Path(pyspark.__file__).parent / 'jars')"
-    bundled = subprocess.run(
-        [PYTHON, "-c", script], capture_output=True, text=True, check=True
-    ).stdout.strip()
+    found = subprocess.run([PYTHON, "-c", script], capture_output=True, text=True, check=True)
     site = tmp_path_factory.mktemp("site")
     settings = {
         # Hadoop knows this scheme by the name s3a only.

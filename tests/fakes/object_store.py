@@ -53,7 +53,7 @@ class FakeObjectStore:
     def check(self, options: Mapping[str, object]) -> Sequence[str]:
         return [f"unknown option {name!r}" for name in options]
 
-    def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
+    def check_dir(self, options: Mapping[str, object], location: Location, life: timedelta) -> Sequence[str]:
         return []
 
     @asynccontextmanager

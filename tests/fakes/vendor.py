@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 from gateway.domain.credential import Credential, GcpOauthToken
 from gateway.domain.location import Location
@@ -28,7 +29,7 @@ class FakeVendor:
     def check(self, options: Mapping[str, object]) -> Sequence[str]:
         return [f"unknown option {name!r}" for name in options if name not in {"region", "fails"}]
 
-    def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
+    def check_dir(self, options: Mapping[str, object], location: Location, life: timedelta) -> Sequence[str]:
         return [f"no credential for {location.path}"] if "refused" in location.path else []
 
     @asynccontextmanager

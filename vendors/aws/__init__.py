@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import timedelta
 
 from gateway.domain.location import Location
 from gateway.ports import Storage, StorageSettings, Vendor
@@ -22,8 +23,8 @@ class AwsVendor:
     def check(self, options: Mapping[str, object]) -> Sequence[str]:
         return check(options)
 
-    def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
-        return check_dir(options, location)
+    def check_dir(self, options: Mapping[str, object], location: Location, life: timedelta) -> Sequence[str]:
+        return check_dir(options, location, life)
 
     def open(self, settings: StorageSettings) -> AbstractAsyncContextManager[Storage]:
         return _open(settings)
@@ -43,7 +44,7 @@ async def _open(settings: StorageSettings) -> AsyncIterator[Storage]:
         issuer = cutter = None
         if options.role is not None:
             sts = Sts(identity.sts, threads, storage=settings.name, metrics=settings.metrics)
-            issuer = AwsIssuer(options, options.role, sts, is_role=identity.is_role)
+            issuer = AwsIssuer(options, options.role, sts)
             cutter = AwsCutter(
                 options, options.role, open_iam=identity.iam, threads=threads, clock=settings.clock
             )

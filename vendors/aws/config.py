@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Self
+from datetime import timedelta
+from typing import Annotated, Final, Self
 
 from pydantic import Field, model_validator
 
@@ -13,6 +14,11 @@ from vendors.boto_identity import BotoEndpoint
 from vendors.boto_options import AwsIdentity, Https, check_entry
 from vendors.iam_policy import PolicyTerms, session_policy
 from vendors.options import Options, Text, parse_options
+
+SHORTEST: Final = timedelta(minutes=15)
+LONGEST: Final = timedelta(hours=12)
+# What AWS gives to an identity that is a role's session itself.
+LONGEST_CHAINED: Final = timedelta(hours=1)
 
 _PARTITION = r"arn:(aws[a-z-]*)"
 RoleArn = Annotated[str, Field(pattern=rf"^{_PARTITION}:iam::\d{{12}}:role/[\w+=,.@/-]+$")]
@@ -90,7 +96,7 @@ def check(options: Mapping[str, object]) -> Sequence[str]:
     return check_entry(AwsOptions, options)
 
 
-def check_dir(options: Mapping[str, object], location: Location) -> Sequence[str]:
+def check_dir(options: Mapping[str, object], location: Location, life: timedelta) -> Sequence[str]:
     """Return why no credential can be issued for a location, in words."""
     if check(options):
         return []
@@ -98,10 +104,22 @@ def check_dir(options: Mapping[str, object], location: Location) -> Sequence[str
     if parsed.role is None:
         return ["the option 'role' is missing: it names the role whose sessions recipients are given"]
     try:
+        check_life(life, parsed)
         session_policy(location, parsed.terms)
     except Unsupported as exc:
         return [exc.message]
     return []
+
+
+def check_life(life: timedelta, options: AwsOptions) -> None:
+    """Raise ``Unsupported`` for a life that STS never gives."""
+    if not SHORTEST <= life <= LONGEST:
+        raise Unsupported("credentials on AWS live from 15 minutes to 12 hours: change credentialLife")
+    if life > LONGEST_CHAINED and options.identity is not None and options.identity.is_role:
+        raise Unsupported(
+            "credentials of this storage live an hour at most, as the gateway's own identity is an "
+            "assumed role: set credentialLife to 1h"
+        )
 
 
 def parse(options: Mapping[str, object]) -> AwsOptions:

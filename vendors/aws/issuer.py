@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import Final
-
 from gateway.domain.credential import AwsTempCredentials, Credential
 from gateway.domain.scope import Scope
-from gateway.errors import Unsupported
-from vendors.aws.config import AwsOptions, RoleOptions
+from vendors.aws.config import AwsOptions, RoleOptions, check_life
 from vendors.iam_policy import session_policy
 from vendors.sts import SessionRequest, Sts, recipient_tags, session_name
-
-SHORTEST: Final = timedelta(minutes=15)
-LONGEST: Final = timedelta(hours=12)
-# What AWS gives to an identity that is a role's session itself.
-LONGEST_CHAINED: Final = timedelta(hours=1)
 
 
 class AwsIssuer:
@@ -23,15 +14,13 @@ class AwsIssuer:
 
     names_recipients = True
 
-    def __init__(self, options: AwsOptions, role: RoleOptions, sts: Sts, *, is_role: bool) -> None:
+    def __init__(self, options: AwsOptions, role: RoleOptions, sts: Sts) -> None:
         self._options = options
         self._role = role
         self._sts = sts
-        # Whether the gateway's own identity is a role's session itself.
-        self._longest = LONGEST_CHAINED if is_role else LONGEST
 
     async def issue(self, scope: Scope) -> Credential:
-        self._check(scope.life)
+        check_life(scope.life, self._options)
         session = await self._sts.assume_role(
             SessionRequest(
                 role_arn=self._role.arn,
@@ -50,12 +39,3 @@ class AwsIssuer:
             endpoint=self._options.endpoint or "",
         )
         return Credential(id=session.access_key_id, secret=secret, expires_at=session.expires_at)
-
-    def _check(self, life: timedelta) -> None:
-        if not SHORTEST <= life <= LONGEST:
-            raise Unsupported("credentials on AWS live from 15 minutes to 12 hours: change credentialLife")
-        if life > self._longest:
-            raise Unsupported(
-                "credentials of this storage live an hour at most, as the gateway's own identity is an "
-                "assumed role: set credentialLife to 1h"
-            )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import timedelta
 
 from gateway.domain.location import Location
 from gateway.ports import Storage, StorageSettings, Vendor
@@ -27,7 +28,7 @@ class AzureVendor:
     def check(self, options: Mapping[str, object]) -> Sequence[str]:
         return check(options)
 
-    def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
+    def check_dir(self, options: Mapping[str, object], location: Location, life: timedelta) -> Sequence[str]:
         if faults := check(options):
             return faults
         parsed = parse(options)

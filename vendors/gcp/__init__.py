@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 from gateway.domain.location import Location
 from gateway.errors import Unsupported
@@ -12,7 +13,7 @@ from gateway.ports import Storage, StorageSettings, Vendor
 from vendors.gcp.boundary import access_boundary
 from vendors.gcp.config import GcpOptions, MetadataOptions, check, parse
 from vendors.gcp.cutter import GcpCutter
-from vendors.gcp.identity import Identity, open_transport
+from vendors.gcp.identity import LONGEST, Identity, open_transport
 from vendors.gcp.issuer import GcpIssuer
 from vendors.gcp.probe import GcpProbe
 from vendors.gcp.reader import open_reader
@@ -27,7 +28,10 @@ class GcpVendor:
     def check(self, options: Mapping[str, object]) -> Sequence[str]:
         return check(options)
 
-    def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
+    def check_dir(self, options: Mapping[str, object], location: Location, life: timedelta) -> Sequence[str]:
+        if life > LONGEST:
+            # What falls short of what was asked for is never kept, so that each request would mint its own.
+            return ["tokens of Google live an hour at most: set credentialLife to 1h"]
         try:
             access_boundary(location)
         except Unsupported as exc:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from datetime import timedelta
 
 from gateway.domain.location import Location
 from gateway.ports import Storage, StorageSettings, Vendor
@@ -20,7 +21,7 @@ class LocalVendor:
     def check(self, options: Mapping[str, object]) -> Sequence[str]:
         return check(options)
 
-    def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
+    def check_dir(self, options: Mapping[str, object], location: Location, life: timedelta) -> Sequence[str]:
         return ["a local storage has no credentials for its directories: set accessModes: [url]"]
 
     def open(self, settings: StorageSettings) -> AbstractAsyncContextManager[Storage]:

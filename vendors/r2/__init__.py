@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Final
 
 from gateway.domain.location import Location
@@ -30,7 +31,7 @@ class R2Vendor:
     def check(self, options: Mapping[str, object]) -> Sequence[str]:
         return check(options)
 
-    def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
+    def check_dir(self, options: Mapping[str, object], location: Location, life: timedelta) -> Sequence[str]:
         if _BUCKET.fullmatch(location.authority):
             return []
         return [f"{location.authority!r} is no name of a bucket on R2: letters, digits and hyphens only"]

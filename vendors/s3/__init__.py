@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import timedelta
 
 from gateway.domain.location import Location
 from gateway.ports import Storage, StorageSettings, Vendor
@@ -21,8 +22,8 @@ class S3Vendor:
     def check(self, options: Mapping[str, object]) -> Sequence[str]:
         return check(options)
 
-    def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
-        return check_dir(options, location)
+    def check_dir(self, options: Mapping[str, object], location: Location, life: timedelta) -> Sequence[str]:
+        return check_dir(options, location, life)
 
     def open(self, settings: StorageSettings) -> AbstractAsyncContextManager[Storage]:
         return _open(settings)

@@ -125,15 +125,25 @@ def check(options: Mapping[str, object]) -> Sequence[str]:
     return check_entry(S3Options, options)
 
 
-def check_dir(options: Mapping[str, object], location: Location) -> Sequence[str]:
+def check_dir(options: Mapping[str, object], location: Location, life: timedelta) -> Sequence[str]:
     """Return why no credential can be issued for a location, in words."""
     if check(options):
         return []
     try:
+        check_life(life, parse(options))
         policy_for(location, parse(options))
     except Unsupported as exc:
         return [exc.message]
     return []
+
+
+def check_life(life: timedelta, options: S3Options) -> None:
+    """Raise ``Unsupported`` for a life that the store never gives."""
+    shortest, longest = options.can.shortest, options.can.longest
+    if not shortest <= life <= longest:
+        raise Unsupported(
+            f"credentials of this store live from {shortest} to {longest} hours: change credentialLife"
+        )
 
 
 def parse(options: Mapping[str, object]) -> S3Options:

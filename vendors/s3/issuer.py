@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from gateway.domain.credential import AwsTempCredentials, Credential
 from gateway.domain.scope import Scope
-from gateway.errors import Unsupported
-from vendors.s3.config import S3Options, policy_for
+from vendors.s3.config import S3Options, check_life, policy_for
 from vendors.sts import SessionRequest, Sts, recipient_tags, session_name
 
 
@@ -20,11 +19,7 @@ class S3Issuer:
 
     async def issue(self, scope: Scope) -> Credential:
         options = self._options
-        if not options.can.shortest <= scope.life <= options.can.longest:
-            raise Unsupported(
-                f"credentials of this store live from {options.can.shortest} to {options.can.longest} hours: "
-                "change credentialLife"
-            )
+        check_life(scope.life, options)
         session = await self._sts.assume_role(
             SessionRequest(
                 role_arn=options.role.arn if options.role else "",

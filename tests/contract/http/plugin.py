@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 from gateway.domain.credential import AwsTempCredentials, Credential
@@ -52,7 +53,7 @@ class _Vendor:
     def check(self, options: Mapping[str, object]) -> Sequence[str]:
         return local.check(options)
 
-    def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
+    def check_dir(self, options: Mapping[str, object], location: Location, life: timedelta) -> Sequence[str]:
         return ()
 
     def open(self, settings: StorageSettings) -> AbstractAsyncContextManager[Storage]:

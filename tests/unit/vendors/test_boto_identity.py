@@ -41,8 +41,12 @@ def ambient(monkeypatch, tmp_path):
 
 
 def identity(options: dict[str, Any], endpoint: BotoEndpoint = ENDPOINT) -> BotoIdentity:
+    return BotoIdentity(identity_options(options), endpoint)
+
+
+def identity_options(options: dict[str, Any]) -> AnyIdentity:
     adapter: TypeAdapter[AnyIdentity] = TypeAdapter(AwsIdentity)
-    return BotoIdentity(adapter.validate_python(options), endpoint)
+    return adapter.validate_python(options)
 
 
 def test_keys_are_those_of_the_entry_and_nobody_elses():
@@ -154,7 +158,7 @@ def test_calls_end_soon_and_are_tried_twice_at_most():
     ],
 )
 def test_an_identity_tells_when_it_is_a_role_itself(options, is_role):
-    assert identity(options).is_role is is_role
+    assert identity_options(options).is_role is is_role
 
 
 def test_nothing_is_opened_before_it_is_needed(tmp_path):

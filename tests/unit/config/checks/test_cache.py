@@ -63,6 +63,13 @@ def test_a_password_that_could_be_read_on_the_way_is_warned_of(read_text, host, 
     assert any("has no TLS" in warning for warning in draft.warnings) is warned
 
 
+@pytest.mark.parametrize(("tls", "warned"), [("", True), (", tls: {}", False)])
+def test_sentinels_without_tls_are_warned_of(read_text, tls, warned):
+    sentinel = "sentinel: {addresses: ['a:1', 'b:1', '127.0.0.1:1'], service: lake}"
+    draft = read_text(f"allowAnonymous: true\ncache: {{redis: {{{sentinel}{tls}}}}}")
+    assert sum("has no TLS" in warning for warning in draft.warnings) == warned
+
+
 def test_passwords_come_from_files(read_text, tmp_path):
     file = tmp_path / "password"
     file.write_text("hunter2\n")

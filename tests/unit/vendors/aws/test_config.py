@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from gateway.domain.location import parse_location
@@ -61,26 +63,26 @@ def test_putting_a_policy_needs_a_role():
 
 
 def test_a_table_can_be_vended():
-    assert check_dir(OPTIONS, TABLE) == []
-    assert check_dir(OPTIONS, parse_location("s3://lake/a*b?c$d")) == []
+    assert check_dir(OPTIONS, TABLE, timedelta(hours=1)) == []
+    assert check_dir(OPTIONS, parse_location("s3://lake/a*b?c$d"), timedelta(hours=1)) == []
 
 
 def test_a_storage_without_a_role_says_so():
     options = {"region": "eu-west-1", "identity": {"kind": "chain"}}
 
-    assert check_dir(options, TABLE) == [
+    assert check_dir(options, TABLE, timedelta(hours=1)) == [
         "the option 'role' is missing: it names the role whose sessions recipients are given"
     ]
 
 
 def test_a_path_that_no_policy_holds_says_so():
-    (fault,) = check_dir(OPTIONS, parse_location(f"s3://lake/{'x' * 1000}"))
+    (fault,) = check_dir(OPTIONS, parse_location(f"s3://lake/{'x' * 1000}"), timedelta(hours=1))
 
     assert "too long" in fault
 
 
 def test_options_that_are_wrong_are_told_once():
-    assert check_dir({"region": 5}, TABLE) == []
+    assert check_dir({"region": 5}, TABLE, timedelta(hours=1)) == []
 
 
 @pytest.mark.parametrize(
@@ -104,3 +106,11 @@ def test_the_partition_is_that_of_the_role_or_the_region(options, partition):
 )
 def test_the_bucket_is_in_the_hosts_name_where_that_can_work(options, bucket, path_style):
     assert parse(options).endpoints(bucket).path_style is path_style
+
+
+def test_a_life_that_sts_never_gives_is_told_before_anybody_asks():
+    (fault,) = check_dir(OPTIONS, TABLE, timedelta(hours=13))
+    assert "change credentialLife" in fault
+    chained = {**OPTIONS, "identity": {"kind": "chain", "assumeRole": {"arn": "arn:aws:iam::1:role/x"}}}
+    (fault,) = check_dir(chained, TABLE, timedelta(hours=2))
+    assert "set credentialLife to 1h" in fault

@@ -17,6 +17,7 @@ from vendors.sts import Sts
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 TABLE = parse_location("s3://lake/sales/orders")
+ROLE_ITSELF = {"kind": "chain", "assumeRole": {"arn": "arn:aws:iam::123456789012:role/gateway"}}
 ROLE = {"arn": "arn:aws:iam::123456789012:role/vended", "externalId": "x-1"}
 
 
@@ -45,12 +46,10 @@ def client():
 def open_issuer(client):
     with ThreadPoolExecutor(1) as threads:
 
-        def open_issuer(*, is_role: bool = False, **options: Any) -> AwsIssuer:
+        def open_issuer(**options: Any) -> AwsIssuer:
             parsed = parse({"region": "eu-west-1", "identity": {"kind": "chain"}, "role": ROLE, **options})
             assert parsed.role is not None
-            return AwsIssuer(
-                parsed, parsed.role, Sts(lambda: client, threads, storage="lake"), is_role=is_role
-            )
+            return AwsIssuer(parsed, parsed.role, Sts(lambda: client, threads, storage="lake"))
 
         yield open_issuer
 
@@ -110,10 +109,10 @@ async def test_a_life_that_aws_never_gives_is_refused_before_any_call(open_issue
 
 async def test_a_role_that_assumes_a_role_gets_an_hour_at_most(open_issuer, client):
     with pytest.raises(Unsupported, match="set credentialLife to 1h"):
-        await open_issuer(is_role=True).issue(scope(life=timedelta(hours=2)))
+        await open_issuer(identity=ROLE_ITSELF).issue(scope(life=timedelta(hours=2)))
     assert client.asked == []
 
-    await open_issuer(is_role=True).issue(scope(life=timedelta(hours=1)))
+    await open_issuer(identity=ROLE_ITSELF).issue(scope(life=timedelta(hours=1)))
     await open_issuer().issue(scope(life=timedelta(hours=12)))
     assert [asked["DurationSeconds"] for asked in client.asked] == [3600, 43200]
 

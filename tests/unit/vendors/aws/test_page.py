@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from gateway.domain.location import parse_location
 from vendors.aws.config import AwsOptions, RoleOptions, check, check_dir
 from vendors.boto_options import AssumeRoleOptions, KeysOptions, ProfileOptions, WebIdentityOptions
 from vendors.iam_policy import PolicyTerms, session_policy
+
+HOUR = timedelta(hours=1)
 
 PAGE = (Path(__file__).parents[4] / "docs" / "vendors" / "aws.md").read_text(encoding="utf-8")
 MODELS = (AwsOptions, RoleOptions, AssumeRoleOptions, KeysOptions, ProfileOptions, WebIdentityOptions)
@@ -43,4 +46,4 @@ def test_the_storage_on_the_page_is_one():
     (storage,) = yaml.safe_load(example)["storages"]
 
     assert check(storage["options"]) == []
-    assert check_dir(storage["options"], parse_location(f"{storage['prefix']}/orders")) == []
+    assert check_dir(storage["options"], parse_location(f"{storage['prefix']}/orders"), HOUR) == []

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -53,9 +54,9 @@ async def test_environment_changes_neither_address_nor_credentials_of_the_reader
 
 
 def test_location_that_cannot_be_expressed_is_told_before_anybody_asks():
-    assert vendor.check_dir({}, TABLE) == []
-    assert vendor.check_dir({}, parse_location("gs://lake")) == []
-    assert vendor.check_dir({}, replace(TABLE, path="a\0b")) == [
+    assert vendor.check_dir({}, TABLE, timedelta(hours=1)) == []
+    assert vendor.check_dir({}, parse_location("gs://lake"), timedelta(hours=1)) == []
+    assert vendor.check_dir({}, replace(TABLE, path="a\0b"), timedelta(hours=1)) == [
         "an access boundary cannot name the character '\\x00'"
     ]
 
@@ -64,3 +65,8 @@ def test_options_are_checked():
     assert vendor.check({"identity": {"kind": "chain"}}) == []
     assert vendor.check({})
     assert vendor.schemes == {"gs"}
+
+
+def test_life_that_google_never_gives_is_told():
+    (fault,) = vendor.check_dir({}, TABLE, timedelta(hours=2))
+    assert "set credentialLife to 1h" in fault

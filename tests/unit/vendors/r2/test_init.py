@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from gateway.domain.location import parse_location
@@ -8,6 +10,8 @@ from gateway.ports import StorageSettings
 from tests.unit.vendors.r2.cloudflare import ENDPOINT, NOON, PARENT, SECRET, raw_options
 from vendors.r2 import vendor
 from vendors.r2.issuer import ApiIssuer, LocalIssuer
+
+HOUR = timedelta(hours=1)
 
 TOKEN = {"value": "hush"}
 
@@ -75,7 +79,7 @@ async def test_probe_takes_silence_for_no_proof():
     ("bucket", "is_one"), [("lake", True), ("a-1", True), ("la.ke", False), ("la_ke", False)]
 )
 def test_name_that_no_bucket_on_r2_has_is_told(bucket, is_one):
-    assert (vendor.check_dir(raw_options(), parse_location(f"s3://{bucket}/t")) == []) is is_one
+    assert (vendor.check_dir(raw_options(), parse_location(f"s3://{bucket}/t"), HOUR) == []) is is_one
 
 
 def test_options_are_checked():

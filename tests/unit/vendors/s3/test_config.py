@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from gateway.domain.location import parse_location
 from vendors.s3.config import check, check_dir, parse, policy_for
+
+HOUR = timedelta(hours=1)
 
 KEYS = {"kind": "keys", "accessKeyId": "k", "secretAccessKey": {"value": "hunter2"}}
 TABLE = parse_location("s3://lake/t/orders")
@@ -32,7 +35,7 @@ def custom(**capabilities: Any) -> dict[str, Any]:
 )
 def test_each_profile_vends_with_what_it_needs(options):
     assert check(options) == []
-    assert check_dir(options, TABLE) == []
+    assert check_dir(options, TABLE, HOUR) == []
 
 
 @pytest.mark.parametrize(
@@ -87,7 +90,7 @@ def test_what_a_store_of_ones_own_can_do_may_be_used():
     }
 
     assert check(options) == []
-    assert check_dir(options, parse_location("s3://lake/a*b")) == []
+    assert check_dir(options, parse_location("s3://lake/a*b"), HOUR) == []
 
 
 @pytest.mark.parametrize("path", ["a*b", "a?b", "a$b", "${aws:username}", "${*}"])
@@ -95,7 +98,7 @@ def test_what_a_store_of_ones_own_can_do_may_be_used():
 def test_a_path_that_no_policy_of_the_store_names_exactly_is_refused(profile, path):
     options = entry(profile, acceptCaseVariants=True, **({} if profile == "minio" else {"role": ROLE}))
 
-    (fault,) = check_dir(options, parse_location(f"s3://lake/{path}"))
+    (fault,) = check_dir(options, parse_location(f"s3://lake/{path}"), HOUR)
 
     assert "*, ? or $" in fault
 
@@ -104,31 +107,31 @@ def test_a_path_that_no_policy_of_the_store_names_exactly_is_refused(profile, pa
 def test_a_store_that_folds_case_is_used_only_where_that_was_accepted(path):
     location = parse_location(f"s3://lake/{path}")
 
-    (fault,) = check_dir(entry("seaweedfs", role=ROLE), location)
+    (fault,) = check_dir(entry("seaweedfs", role=ROLE), location, HOUR)
 
     assert "acceptCaseVariants" in fault
-    assert check_dir(entry("seaweedfs", role=ROLE, acceptCaseVariants=True), location) == []
+    assert check_dir(entry("seaweedfs", role=ROLE, acceptCaseVariants=True), location, HOUR) == []
 
 
 def test_a_path_without_letters_has_no_variants():
-    assert check_dir(entry("seaweedfs", role=ROLE), parse_location("s3://lake/2026/05")) == []
+    assert check_dir(entry("seaweedfs", role=ROLE), parse_location("s3://lake/2026/05"), HOUR) == []
 
 
 def test_a_store_that_ignores_policies_vends_nothing():
-    (fault,) = check_dir(custom(), TABLE)
+    (fault,) = check_dir(custom(), TABLE, HOUR)
 
     assert "by url only" in fault
 
 
 @pytest.mark.parametrize("profile", ["ceph", "seaweedfs"])
 def test_a_store_that_needs_a_role_says_so(profile):
-    (fault,) = check_dir(entry(profile), TABLE)
+    (fault,) = check_dir(entry(profile), TABLE, HOUR)
 
     assert "'role'" in fault
 
 
 def test_options_that_are_wrong_are_told_once():
-    assert check_dir({"profile": "minio"}, TABLE) == []
+    assert check_dir({"profile": "minio"}, TABLE, HOUR) == []
 
 
 def test_the_policy_is_that_of_aws_for_a_plain_path():

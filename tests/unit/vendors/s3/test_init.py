@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from datetime import timedelta
+
 from gateway.domain.location import parse_location
 from gateway.ports import StorageSettings
 from vendors.s3 import vendor
@@ -27,4 +29,4 @@ def test_the_vendor_serves_s3_and_checks_its_options():
     assert vendor.schemes == {"s3"}
     assert vendor.check(OPTIONS) == []
     assert vendor.check({}) != []
-    assert vendor.check_dir(OPTIONS, parse_location("s3://lake/t")) == []
+    assert vendor.check_dir(OPTIONS, parse_location("s3://lake/t"), timedelta(hours=1)) == []

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -39,4 +40,4 @@ def test_every_storage_on_the_page_vends(example):
     options = found["storages"][0]["options"] if "storages" in found else found
 
     assert check(options) == []
-    assert check_dir(options, parse_location("s3://lake/orders")) == []
+    assert check_dir(options, parse_location("s3://lake/orders"), timedelta(hours=1)) == []

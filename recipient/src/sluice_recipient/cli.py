@@ -1,0 +1,98 @@
+"""The command line: ``sluice-recipient``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, TextIO
+
+from sluice_recipient.address import parse_address
+from sluice_recipient.aws import aws_keys, process_answer
+from sluice_recipient.client import GatewayClient, TableInfo
+from sluice_recipient.errors import RecipientError
+from sluice_recipient.profile import read_profile
+from sluice_recipient.table import open_table
+from sluice_recipient.transport import Transport, UrllibTransport
+
+_ADDRESS: Final = "PROFILE#SHARE.SCHEMA.TABLE"
+
+
+def main(
+    arguments: Sequence[str] | None = None, *, transport: Transport | None = None, out: TextIO | None = None
+) -> int:
+    """Run a command; errors go to standard error, with what to do about them."""
+    given = _parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace, Transport, TextIO], None] = given.command
+    try:
+        command(given, transport or UrllibTransport(), out or sys.stdout)
+    except RecipientError as exc:
+        sys.stderr.write(f"sluice-recipient: {exc}\n")
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="sluice-recipient",
+        description="Use tables that are shared with you, with any tool that reads S3.",
+        epilog="A PROFILE is the file that the provider of the tables gave you.",
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    credentials = commands.add_parser(
+        "credentials",
+        help="print AWS credentials for a table, as a credential_process does",
+        description="Print AWS credentials that open the table's directory, as JSON. AWS tools run this by"
+        " themselves when a profile names it: see `sluice-recipient aws-config`.",
+    )
+    credentials.add_argument("address", metavar=_ADDRESS, help="the table")
+    credentials.set_defaults(command=_print_credentials)
+
+    tables = commands.add_parser(
+        "tables",
+        help="list the tables that are shared with you",
+        description="List the tables that are shared with you, how each is shared, and where it lies.",
+    )
+    tables.add_argument("profile", metavar="PROFILE", type=Path, help="the profile file")
+    tables.set_defaults(command=_print_tables)
+
+    config = commands.add_parser(
+        "aws-config",
+        help="print the lines for ~/.aws/config that open a table",
+        description="Print a profile for ~/.aws/config. AWS tools that use it have credentials for the table,"
+        " and renew them.",
+    )
+    config.add_argument("address", metavar=_ADDRESS, help="the table")
+    config.add_argument("--name", help="name of the AWS profile (default: the table's name)")
+    config.set_defaults(command=_print_config)
+    return parser
+
+
+def _print_credentials(given: argparse.Namespace, transport: Transport, out: TextIO) -> None:
+    credential = open_table(given.address, transport=transport).credentials()
+    out.write(json.dumps(process_answer(credential)) + "\n")
+
+
+def _print_tables(given: argparse.Namespace, transport: Transport, out: TextIO) -> None:
+    tables = GatewayClient(read_profile(given.profile), transport).tables()
+    out.writelines(map(_row, tables))
+
+
+def _row(info: TableInfo) -> str:
+    return f"{info.name}\t{','.join(sorted(info.access_modes))}\t{info.location or '-'}\n"
+
+
+def _print_config(given: argparse.Namespace, transport: Transport, out: TextIO) -> None:
+    file, name = parse_address(given.address)
+    keys = aws_keys(open_table(given.address, transport=transport).credentials())
+    section = given.name or re.sub(r"[^\w.-]", "-", str(name))
+    command = shlex.join(["sluice-recipient", "credentials", f"{file.absolute()}#{name}"])
+    lines = [f"[profile {section}]", f"credential_process = {command}"]
+    lines += [f"region = {keys.region}"] if keys.region else []
+    lines += [f"endpoint_url = {keys.endpoint}"] if keys.endpoint else []
+    out.write("\n".join(lines) + "\n")

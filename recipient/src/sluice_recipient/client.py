@@ -1,0 +1,200 @@
+"""The gateway, as a recipient talks to it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from sluice_recipient.address import TableName
+from sluice_recipient.credential import Credential, parse_credential
+from sluice_recipient.errors import AccessDenied, NotFound, RecipientError, Refused, Unavailable
+from sluice_recipient.profile import Profile
+from sluice_recipient.refreshing import utcnow
+from sluice_recipient.transport import Request, Response, Transport
+
+_TRIES: Final = 4
+_FIRST_PAUSE_SECONDS: Final = 0.5
+# A gateway that wants longer is left to the caller's patience.
+_LONGEST_PAUSE_SECONDS: Final = 30.0
+_LONGEST_MESSAGE: Final = 500
+# Metadata is asked for to learn where the table is; which features it has does not matter for that.
+_CAPABILITIES: Final = "responseformat=delta;readerfeatures=deletionvectors,columnmapping,timestampntz"
+
+_ERRORS: Final[dict[int, type[RecipientError]]] = {
+    401: AccessDenied,
+    403: AccessDenied,
+    404: NotFound,
+    429: Unavailable,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableInfo:
+    """How a table is shared, and where it lies if that is told."""
+
+    name: TableName
+    access_modes: frozenset[str]
+    location: str | None = None
+    auxiliary_locations: tuple[str, ...] = ()
+
+
+class GatewayClient:
+    """Asks the gateway that a profile names; tries again when it is busy."""
+
+    def __init__(
+        self,
+        profile: Profile,
+        transport: Transport,
+        *,
+        clock: Callable[[], datetime] = utcnow,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.profile = profile
+        self._transport = transport
+        self.clock = clock
+        self._sleep = sleep
+
+    def describe(self, name: TableName) -> TableInfo:
+        """Return how a table is shared."""
+        try:
+            return self._from_metadata(name)
+        except Refused:
+            # Metadata needs the table's log; the list does not.
+            return self._from_list(name)
+
+    def credential(self, name: TableName, location: str | None = None) -> Credential:
+        """Return a credential for the table's directory, or for one of its auxiliary locations."""
+        body = None if location is None else json.dumps({"location": location}).encode()
+        return parse_credential(self._json("POST", f"{name.path}/temporary-table-credentials", body))
+
+    def tables(self) -> Iterator[TableInfo]:
+        """Yield all tables that are shared with this recipient."""
+        for share in self._items("/shares"):
+            path = f"/shares/{quote(str(share['name']), safe='')}/all-tables"
+            yield from map(_listed, self._items(path))
+
+    def _from_metadata(self, name: TableName) -> TableInfo:
+        response = self._send(
+            "GET", f"{name.path}/metadata", headers={"delta-sharing-capabilities": _CAPABILITIES}
+        )
+        for line in response.body.splitlines():
+            action = _parse_json(line)
+            if "metaData" in action:
+                return _info(name, action["metaData"])
+        raise Unavailable("the gateway's answer has no metadata; is the endpoint the right one?")
+
+    def _from_list(self, name: TableName) -> TableInfo:
+        schema_path = name.path.rpartition("/")[0]
+        for item in self._items(schema_path):
+            if str(item.get("name")).casefold() == name.table.casefold():
+                return _info(name, item)
+        raise NotFound(f"table {name} not found")
+
+    def _items(self, path: str) -> Iterator[dict[str, Any]]:
+        token = ""
+        while True:
+            query = f"?{urlencode({'pageToken': token})}" if token else ""
+            page = self._json("GET", path + query)
+            yield from page.get("items") or ()
+            token = page.get("nextPageToken") or ""
+            if not token:
+                return
+
+    def _json(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
+        return _parse_json(self._send(method, path, body=body).body)
+
+    def _send(
+        self, method: str, path: str, *, body: bytes | None = None, headers: dict[str, str] | None = None
+    ) -> Response:
+        self.profile.check(self.clock())
+        own = {"Authorization": f"Bearer {self.profile.bearer_token}", "User-Agent": "sluice-recipient"}
+        if body is not None:
+            own["Content-Type"] = "application/json"
+        request = Request(
+            method=method, url=self.profile.endpoint + path, headers=own | (headers or {}), body=body
+        )
+        return self._send_patiently(request)
+
+    def _send_patiently(self, request: Request) -> Response:
+        pause = _FIRST_PAUSE_SECONDS
+        for _ in range(_TRIES - 1):
+            try:
+                response = self._transport.send(request)
+                wait = _wait_of(response, pause)
+            except Unavailable:
+                wait = pause
+            if wait is None:
+                return _checked(response)
+            self._sleep(wait)
+            pause *= 2
+        return _checked(self._transport.send(request))
+
+
+def _wait_of(response: Response, pause: float) -> float | None:
+    """Return how long to wait before the next try, or None when this answer counts."""
+    if not _is_transient(response.status):
+        return None
+    wanted = response.headers.get("retry-after", "")
+    # The other form of the header is a date, which nobody sends here.
+    if not wanted.isdecimal():
+        return pause
+    return max(float(wanted), pause) if int(wanted) <= _LONGEST_PAUSE_SECONDS else None
+
+
+def _is_transient(status: int) -> bool:
+    return status == 429 or status >= 500  # noqa: PLR2004
+
+
+def _checked(response: Response) -> Response:
+    if response.status == 200:  # noqa: PLR2004
+        return response
+    error = Unavailable if response.status >= 500 else _ERRORS.get(response.status, Refused)  # noqa: PLR2004
+    raise error(f"{_message_of(response)} (HTTP {response.status}){_ADVICE.get(error, '')}")
+
+
+_ADVICE: Final[dict[type[RecipientError], str]] = {
+    AccessDenied: "; is the profile still the right one?",
+    NotFound: "; `sluice-recipient tables PROFILE` lists what is shared with you",
+    Unavailable: "; try again later",
+}
+
+
+def _message_of(response: Response) -> str:
+    try:
+        message = json.loads(response.body)["message"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        message = None
+    if not isinstance(message, str) or not message:
+        return "the gateway refuses"
+    # It came from elsewhere and ends on a terminal.
+    return "".join(character if character.isprintable() else " " for character in message)[:_LONGEST_MESSAGE]
+
+
+def _parse_json(text: bytes) -> dict[str, Any]:
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        raise Unavailable("the gateway's answer is not JSON; is the endpoint the right one?")
+    return content
+
+
+def _listed(item: dict[str, Any]) -> TableInfo:
+    name = TableName(share=str(item["share"]), schema=str(item["schema"]), table=str(item["name"]))
+    return _info(name, item)
+
+
+def _info(name: TableName, content: dict[str, Any]) -> TableInfo:
+    return TableInfo(
+        name=name,
+        # A server that says nothing knows nothing but url.
+        access_modes=frozenset(content.get("accessModes") or ("url",)),
+        location=content.get("location"),
+        auxiliary_locations=tuple(content.get("auxiliaryLocations") or ()),
+    )

@@ -1,0 +1,138 @@
+"""Processes with a cache each, over a made-up provider, a made-up Redis and a clock in hand."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from gateway.adapters.cache.issuer import CachedIssuer, Shared
+from gateway.adapters.cache.process import CredentialCache
+from gateway.adapters.cache.replicas import Replicas
+from gateway.adapters.cache.vault import Vault
+from gateway.adapters.credential_metrics import CredentialMetrics, Outcome, Source
+from gateway.adapters.storage_plan import PlannedStorage
+from gateway.domain.credential import AwsTempCredentials, Credential
+from gateway.domain.kept import Kept
+from gateway.domain.key import Key, Keys
+from gateway.domain.location import parse_location
+from gateway.domain.scope import Scope
+from gateway.ports import Storage
+from tests.fakes.shared_cache import FakeSharedCache
+
+NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+MINUTE = timedelta(minutes=1)
+KEYS = Keys(current=Key(id="k1", secret=b"s" * 32))
+LEASE = timedelta(seconds=5)
+
+
+class Time:
+    """A wall clock and a monotonic one that move together, unless the wall clock is set."""
+
+    def __init__(self) -> None:
+        self.now = NOON
+        self.elapsed = 0.0
+        self.asleep = 0
+
+    def clock(self) -> datetime:
+        return self.now
+
+    def monotonic(self) -> float:
+        return self.elapsed
+
+    def move(self, span: timedelta) -> None:
+        self.now += span
+        self.elapsed += span.total_seconds()
+
+    async def sleep(self, seconds: float) -> None:
+        """Let others go on, and then time."""
+        self.asleep += 1
+        await settle()
+        self.move(timedelta(seconds=seconds))
+
+
+class Provider:
+    """Mints what it is asked for, or fails; its bytes depend on all that it is told, and on the count."""
+
+    names_recipients = True
+
+    def __init__(self, time: Time) -> None:
+        self.calls: list[Scope] = []
+        self.failure: Exception | None = None
+        # What it gives instead of what it is asked for.
+        self.life: timedelta | None = None
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self._time = time
+
+    async def issue(self, scope: Scope) -> Credential:
+        self.calls.append(scope)
+        number = len(self.calls)
+        expires_at = self._time.now + (scope.life if self.life is None else self.life)
+        await self.gate.wait()
+        if self.failure is not None:
+            raise self.failure
+        return credential(f"{scope}-{number}", expires_at)
+
+
+class Replica:
+    """One process: a cache of its own over what all share."""
+
+    def __init__(self, time: Time, shared: FakeSharedCache | None, keys: Keys = KEYS, memory: int = 2**26):
+        self.metrics = CredentialMetrics(CollectorRegistry())
+        replicas = None
+        if shared is not None:
+            replicas = Replicas(
+                shared, Vault(keys), self.metrics, lease_time=LEASE, sleep=time.sleep, chance=lambda: 0.5
+            )
+        self.shared = Shared(
+            memory=Kept(memory),
+            replicas=replicas,
+            clock=time.clock,
+            monotonic=time.monotonic,
+            chance=lambda: 0.5,
+        )
+        self._cache = CredentialCache(self.shared, self.metrics)
+
+    def wrap(self, provider: Any, **changes: Any) -> CachedIssuer:
+        plan = planned(**changes)
+        storage = Storage(name=plan.name, prefix=plan.prefix, issuer=provider)
+        issuer = self._cache.wrap(plan, storage).issuer
+        assert isinstance(issuer, CachedIssuer)
+        return issuer
+
+    def sources(self) -> dict[str, int]:
+        counts = self.metrics.storage("lake").requests
+        return {source.value: counts[source] for source in Source if counts[source]}
+
+    def outcomes(self) -> dict[str, int]:
+        counts = self.metrics.storage("lake").mints
+        return {outcome.value: counts[outcome] for outcome in Outcome if counts[outcome]}
+
+    async def stop(self) -> None:
+        await self._cache.stop()
+
+
+def planned(**changes: Any) -> PlannedStorage:
+    settings = {"name": "lake", "prefix": parse_location("s3://lake"), "vendor": "aws", **changes}
+    return PlannedStorage(**settings)
+
+
+def scope(path: str = "s3://lake/t", **changes: Any) -> Scope:
+    return Scope(location=parse_location(path), **{"recipient": "ann", "life": HOUR, **changes})
+
+
+def credential(text: str, expires_at: datetime) -> Credential:
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    keys = AwsTempCredentials(access_key_id=digest[:20], secret_access_key=digest, session_token=digest * 4)
+    return Credential(id=digest[:20], secret=keys, expires_at=expires_at)
+
+
+async def settle() -> None:
+    """Let everything that can go on do so."""
+    for _ in range(30):
+        await asyncio.sleep(0)

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from sluice_recipient.cli import main
+
+from tests.fakes.recipient_transport import (
+    PROFILE,
+    SECRETS,
+    FakeTransport,
+    aws_answer,
+    azure_answer,
+    by_path,
+    error,
+    ok,
+)
+
+
+@pytest.fixture
+def profile(tmp_path):
+    file = tmp_path / "my reader.share"
+    file.write_text(json.dumps(PROFILE))
+    return file
+
+
+def _run(*arguments, answer):
+    out = io.StringIO()
+    status = main([str(argument) for argument in arguments], transport=FakeTransport(answer), out=out)
+    return status, out.getvalue()
+
+
+def test_credentials_are_printed_for_aws_tools(profile):
+    status, printed = _run("credentials", f"{profile}#sales.shop.orders", answer=aws_answer())
+
+    assert status == 0
+    assert json.loads(printed)["AccessKeyId"] == "AKIA1"
+
+
+def test_tables_are_listed_with_how_and_where(profile):
+    items = [
+        {
+            "share": "sales",
+            "schema": "shop",
+            "name": "a",
+            "accessModes": ["url", "dir"],
+            "location": "s3://l/a",
+        },
+        {"share": "sales", "schema": "shop", "name": "b"},
+    ]
+    answer = by_path(shares=ok({"items": [{"name": "sales"}]}), all_tables=ok({"items": items}))
+
+    assert _run("tables", profile, answer=answer) == (
+        0,
+        "sales.shop.a\tdir,url\ts3://l/a\nsales.shop.b\turl\t-\n",
+    )
+
+
+def test_a_stanza_names_the_command_and_the_place(profile):
+    answer = aws_answer(region="eu-west-1", endpoint="http://127.0.0.1:9000")
+    status, printed = _run("aws-config", f"{profile}#sales.shop.orders", answer=answer)
+
+    assert status == 0
+    assert printed.splitlines() == [
+        "[profile sales.shop.orders]",
+        f"credential_process = sluice-recipient credentials '{profile}#sales.shop.orders'",
+        "region = eu-west-1",
+        "endpoint_url = http://127.0.0.1:9000",
+    ]
+    assert not any(secret in printed for secret in SECRETS)
+
+
+def test_a_stanza_can_have_another_name(profile):
+    _, printed = _run("aws-config", f"{profile}#a.b.c", "--name", "mine", answer=aws_answer())
+
+    assert printed.startswith("[profile mine]\n")
+
+
+@pytest.mark.parametrize("command", ["credentials", "aws-config"])
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (error(404, "table not found"), "table not found"),
+        (error(401, "unknown token"), "is the profile still the right one"),
+        (azure_answer(), "does not lie on S3"),
+    ],
+)
+def test_errors_go_to_standard_error_with_a_fix(profile, capsys, command, answer, said):
+    status, printed = _run(command, f"{profile}#sales.shop.orders", answer=answer)
+
+    assert (status, printed) == (1, "")
+    shown = capsys.readouterr().err
+    assert said in shown
+    assert not any(secret in shown for secret in SECRETS)
+
+
+def test_a_wrong_address_says_the_form(capsys):
+    assert _run("credentials", "reader.share", answer=aws_answer())[0] == 1
+    assert "PROFILE#SHARE.SCHEMA.TABLE" in capsys.readouterr().err
+
+
+def test_help_lists_the_commands(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+
+    assert ended.value.code == 0
+    shown = capsys.readouterr().out
+    assert all(command in shown for command in ("credentials", "tables", "aws-config"))

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from sluice_recipient.address import TableName
+from sluice_recipient.client import GatewayClient, TableInfo
+from sluice_recipient.errors import AccessDenied, NotFound, ProfileError, Refused, Unavailable
+from sluice_recipient.profile import parse_profile
+
+from tests.fakes.recipient_transport import (
+    NOON,
+    PROFILE,
+    SECRETS,
+    TOKEN,
+    FakeTransport,
+    aws_answer,
+    by_path,
+    error,
+    metadata,
+    ok,
+    unreachable,
+)
+
+ORDERS = TableName(share="sales", schema="shop", table="orders")
+TABLE = "/shares/sales/schemas/shop/tables/orders"
+
+
+class Client(GatewayClient):
+    """A client that notes how long it would have slept."""
+
+    def __init__(self, *answers, profile=PROFILE, now=NOON):
+        self.slept: list[float] = []
+        self.transport = FakeTransport(*answers)
+        super().__init__(parse_profile(profile), self.transport, clock=lambda: now, sleep=self.slept.append)
+
+
+def test_a_credential_is_asked_for_without_a_body():
+    client = Client(aws_answer())
+
+    assert client.credential(ORDERS).location == "s3://lake/orders"
+    (request,) = client.transport.requests
+    assert (request.method, client.transport.paths) == ("POST", [f"{TABLE}/temporary-table-credentials"])
+    assert request.body is None
+    assert request.headers["Authorization"] == f"Bearer {TOKEN}"
+    assert "Content-Type" not in request.headers
+
+
+def test_an_auxiliary_location_is_named_in_the_body():
+    client = Client(aws_answer())
+    client.credential(ORDERS, "s3://other/part")
+
+    (request,) = client.transport.requests
+    assert json.loads(request.body or b"") == {"location": "s3://other/part"}
+    assert request.headers["Content-Type"] == "application/json"
+
+
+def test_a_table_is_described_by_its_metadata():
+    client = Client(metadata(auxiliaryLocations=["s3://other/part"]))
+
+    assert client.describe(ORDERS) == TableInfo(
+        name=ORDERS,
+        access_modes=frozenset({"url", "dir"}),
+        location="s3://lake/orders",
+        auxiliary_locations=("s3://other/part",),
+    )
+
+
+def test_a_server_that_names_no_modes_has_url_only():
+    info = Client(metadata(accessModes=None, location=None)).describe(ORDERS)
+
+    assert (info.access_modes, info.location) == (frozenset({"url"}), None)
+
+
+def test_the_list_is_asked_when_the_metadata_is_refused():
+    listed = {"name": "Orders", "location": "s3://lake/orders", "accessModes": ["dir"]}
+    first_page = ok({"items": [{"name": "other"}], "nextPageToken": "a b"})
+    client = Client(error(400), first_page, ok({"items": [listed]}))
+
+    assert client.describe(ORDERS).access_modes == {"dir"}
+    assert client.transport.paths[1:] == [
+        "/shares/sales/schemas/shop/tables",
+        "/shares/sales/schemas/shop/tables?pageToken=a+b",
+    ]
+
+
+def test_a_table_that_the_list_does_not_have_is_not_found():
+    with pytest.raises(NotFound, match=r"sales\.shop\.orders"):
+        Client(error(400), ok({})).describe(ORDERS)
+
+
+def test_all_tables_of_all_shares_are_listed():
+    table = {"share": "sales", "schema": "shop", "name": "orders", "accessModes": ["dir"]}
+    client = Client(by_path(shares=ok({"items": [{"name": "sales"}]}), all_tables=ok({"items": [table]})))
+
+    assert [info.name for info in client.tables()] == [ORDERS]
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "advice"),
+    [
+        (400, Refused, "made up"),
+        (401, AccessDenied, "profile"),
+        (403, AccessDenied, "profile"),
+        (404, NotFound, "sluice-recipient tables"),
+    ],
+)
+def test_what_will_not_change_is_asked_once(status, kind, advice):
+    client = Client(error(status))
+
+    with pytest.raises(kind, match=advice):
+        client.credential(ORDERS)
+    assert len(client.transport.requests) == 1
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+def test_a_busy_gateway_is_asked_again(status):
+    client = Client(error(status), error(status), aws_answer())
+
+    assert client.credential(ORDERS).location
+    assert client.slept == [0.5, 1.0]
+
+
+def test_a_connection_that_fails_is_tried_again():
+    client = Client(unreachable(), aws_answer())
+
+    assert client.credential(ORDERS).location
+    assert client.slept == [0.5]
+
+
+@pytest.mark.parametrize("answer", [error(503), unreachable()])
+def test_in_the_end_it_gives_up(answer):
+    client = Client(answer)
+
+    with pytest.raises(Unavailable):
+        client.credential(ORDERS)
+    assert len(client.transport.requests) == 4
+
+
+def test_it_waits_as_long_as_the_gateway_asks():
+    client = Client(error(429, retry_after="7"), aws_answer())
+    client.credential(ORDERS)
+
+    assert client.slept == [7.0]
+
+
+def test_it_does_not_wait_for_minutes():
+    client = Client(error(429, retry_after="3600"))
+
+    with pytest.raises(Unavailable, match="HTTP 429"):
+        client.credential(ORDERS)
+    assert client.slept == []
+
+
+@pytest.mark.parametrize("header", ["Fri, 31 Dec 2030 23:59:59 GMT", "nan", "-1"])
+def test_a_wait_that_is_no_number_of_seconds_is_not_followed(header):
+    client = Client(error(503, retry_after=header), aws_answer())
+    client.credential(ORDERS)
+
+    assert client.slept == [0.5]
+
+
+def test_an_expired_profile_asks_nothing():
+    profile = PROFILE | {"expirationTime": (NOON - timedelta(days=1)).isoformat()}
+    client = Client(aws_answer(), profile=profile)
+
+    with pytest.raises(ProfileError, match="expired"):
+        client.credential(ORDERS)
+    assert client.transport.requests == []
+
+
+def test_what_a_gateway_says_is_cut_and_cannot_move_the_cursor():
+    with pytest.raises(Refused) as raised:
+        Client(error(400, "\x1b[2Jno\n" + "x" * 5000)).credential(ORDERS)
+
+    assert "\x1b" not in str(raised.value)
+    assert len(str(raised.value)) < 600
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"[]", b"null", b"\xff"])
+def test_an_answer_that_is_not_json_is_no_answer(body):
+    answer = aws_answer()
+    broken = type(answer)(status=200, body=body)
+
+    with pytest.raises(Unavailable, match="endpoint"):
+        Client(broken).credential(ORDERS)
+
+
+def test_nothing_that_is_shown_has_a_secret():
+    client = Client(aws_answer())
+    client.credential(ORDERS)
+    shown = repr((client.profile, client.transport.requests, aws_answer()))
+
+    assert not any(secret in shown for secret in SECRETS)

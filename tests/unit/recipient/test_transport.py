@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import io
+import urllib.error
+import urllib.request
+from email.message import Message
+from http.client import RemoteDisconnected
+from typing import Any
+from urllib.response import addinfourl
+
+import pytest
+from sluice_recipient.errors import Unavailable
+from sluice_recipient.transport import Request, UrllibTransport
+
+
+class Answering(urllib.request.HTTPHandler):
+    """Answers in place of the network, and keeps what it was asked."""
+
+    def __init__(self, status=200, failure=None, **headers):
+        super().__init__()
+        self.asked = []
+        self._status = status
+        self._failure = failure
+        self._headers = Message()
+        for name, value in headers.items():
+            self._headers[name] = value
+
+    def http_open(self, request):
+        self.asked.append(request)
+        if self._failure is not None:
+            raise self._failure
+        answer: Any = addinfourl(io.BytesIO(b"body"), self._headers, request.full_url, self._status)
+        answer.msg = "made up"
+        return answer
+
+
+def _send(handler):
+    request = Request(
+        method="POST", url="http://gateway.example/x", headers={"Authorization": "Bearer t"}, body=b"{}"
+    )
+    return UrllibTransport(handlers=[handler]).send(request)
+
+
+def test_a_request_is_sent_as_it_is():
+    handler = Answering(Location="elsewhere")
+    response = _send(handler)
+
+    (sent,) = handler.asked
+    assert (sent.get_method(), sent.full_url, sent.data) == ("POST", "http://gateway.example/x", b"{}")
+    assert sent.get_header("Authorization") == "Bearer t"
+    assert (response.status, response.headers["location"], response.body) == (200, "elsewhere", b"body")
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308, 401, 404, 503])
+def test_every_status_is_an_answer_and_no_redirect_is_followed(status):
+    handler = Answering(status, Location="http://elsewhere.example/")
+
+    assert _send(handler).status == status
+    assert len(handler.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [
+        (urllib.error.URLError(ConnectionRefusedError(111, "Connection refused")), "Connection refused"),
+        (TimeoutError(), "TimeoutError"),
+        (RemoteDisconnected("closed without response"), "closed without response"),
+    ],
+)
+def test_no_answer_is_said_with_its_reason(failure, reason):
+    with pytest.raises(Unavailable, match=rf"gateway\.example: .*{reason}"):
+        _send(Answering(failure=failure))
