@@ -9,7 +9,7 @@ import secrets
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -18,7 +18,9 @@ from typing import Final
 from grpc import aio
 
 from gateway.adapters.audit_log import AuditSettings, LenientAuditLog, audit_log
+from gateway.adapters.cache.process import open_cache
 from gateway.adapters.catalog_yaml import YamlCatalog, build_index
+from gateway.adapters.credential_metrics import CredentialMetrics
 from gateway.adapters.keyring import Keyring, open_keyring
 from gateway.adapters.loop_lag import measured_loop
 from gateway.adapters.metrics import PrometheusMetrics
@@ -43,6 +45,8 @@ from gateway.rpc.server import Health, listen, network_server
 _AUDITED: Final = frozenset({ServiceName.EDGE, ServiceName.CATALOG})
 # Only these hold a storage identity.
 _STORING: Final = frozenset({ServiceName.SNAPSHOT, ServiceName.PRESIGN, ServiceName.VENDING})
+# Only these hold what opens a storage for others, and so a connection to Redis.
+_ISSUING: Final = frozenset({ServiceName.PRESIGN, ServiceName.VENDING})
 
 log = logging.getLogger(__name__)
 
@@ -107,13 +111,7 @@ class _Process:
         self._catalog = YamlCatalog(await asyncio.to_thread(build_index, self._catalog_config(config)))
         self._metrics.set_config(self._catalog.generation, utcnow())
         self._roots = LocalRoots(config)
-        keys = self._keyring.keys(Purpose.LOCAL_URL) if ServiceName.PRESIGN in self._run else None
-        self._storages = await self._stack.enter_async_context(
-            OpenStorages(
-                self._storage_config(config),
-                StorageProcess(public_url=public_url(config), url_keys=keys, grace=config.grace),
-            )
-        )
+        self._storages = await self._open_storages(config)
 
     async def start_services(self) -> None:
         """Register the services on the local channel and, where there is a listener, on the network."""
@@ -202,6 +200,21 @@ class _Process:
 
     def _storage_config(self, config: Config) -> Config:
         return config if _STORING & set(self._run) else config.model_copy(update={"storages": ()})
+
+    async def _open_storages(self, config: Config) -> OpenStorages:
+        keys = self._keyring.keys(Purpose.LOCAL_URL) if ServiceName.PRESIGN in self._run else None
+        settings = StorageProcess(public_url=public_url(config), url_keys=keys, grace=config.grace)
+        if _ISSUING.isdisjoint(self._run):
+            return await self._stack.enter_async_context(OpenStorages(self._storage_config(config), settings))
+        metrics = CredentialMetrics(self._metrics.registry)
+        cache = await self._stack.enter_async_context(
+            open_cache(config.cache, self._keyring.keys(Purpose.SEALING), metrics)
+        )
+        settings = replace(settings, metrics=metrics, wrap=cache.wrap)
+        storages = await self._stack.enter_async_context(OpenStorages(self._storage_config(config), settings))
+        # What is asked of a storage in the background ends before the storage is closed.
+        self._stack.push_async_callback(cache.stop)
+        return storages
 
     async def _open_audit(self) -> AuditLog:
         if not _AUDITED & set(self._run):

@@ -13,7 +13,8 @@ from gateway.config.nearest import nearest
 from gateway.config.outline import outline
 from gateway.config.path import Path
 from gateway.config.report import Report
-from gateway.config.schema import Config, Section
+from gateway.config.schema import Config
+from gateway.config.section import Section
 from gateway.config.value import Plain
 
 PREFIX: Final = "SLUICE_"

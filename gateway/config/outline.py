@@ -9,7 +9,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
-from gateway.config.schema import Section
+from gateway.config.section import Section
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from gateway.config.outline import outline
 from gateway.config.path import Path
-from gateway.config.schema import Config, Section
+from gateway.config.schema import Config
+from gateway.config.section import Section
 
 _STAND_INS: Final[Mapping[str, Callable[[int], object]]] = {
     "hash": lambda number: f"sha256:{hashlib.sha256(str(number).encode()).hexdigest()}",

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
-from pydantic.alias_generators import to_camel
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
+from gateway.config.redis import CacheConfig
+from gateway.config.section import Moment, Section, Size, Span
 from gateway.config.value import (
     parse_format_version,
-    parse_moment,
     parse_share_names,
-    parse_size,
-    parse_span,
     parse_storage_name,
     parse_targets,
     parse_token_hash,
@@ -24,9 +22,6 @@ from gateway.config.value import (
 from gateway.domain.principal import Permission
 from gateway.domain.table import AccessMode
 
-Span = Annotated[timedelta, BeforeValidator(parse_span)]
-Size = Annotated[int, BeforeValidator(parse_size)]
-Moment = Annotated[datetime, BeforeValidator(parse_moment)]
 ShareNames = Annotated[tuple[str, ...] | Literal["*"], BeforeValidator(parse_share_names)]
 Targets = Annotated[str | tuple[str, ...], BeforeValidator(parse_targets)]
 
@@ -51,14 +46,6 @@ class ServiceName(StrEnum):
     VENDING = "vending"
 
 
-class Section(BaseModel):
-    """A mapping of the file: camelCase keys, no others, immutable."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=False, validate_by_alias=True
-    )
-
-
 class ReferenceSection(Section):
     """A mapping that the reference server defines: its other keys are warned of, not refused."""
 
@@ -67,7 +54,9 @@ class ReferenceSection(Section):
 
 
 class TableConfig(ReferenceSection):
-    not_applicable = {"cdfEnabled": "set historyShared to share a table's history and its changes"}
+    not_applicable: ClassVar[Mapping[str, str]] = {
+        "cdfEnabled": "set historyShared to share a table's history and its changes"
+    }
 
     name: str
     location: str
@@ -299,6 +288,7 @@ class Config(ReferenceSection):
     log: LogConfig = LogConfig()
     limits: LimitsConfig = LimitsConfig()
     credentials: CredentialsConfig = CredentialsConfig()
+    cache: CacheConfig = CacheConfig()
     snapshots: SnapshotsConfig = SnapshotsConfig()
     # Left out: ``$XDG_STATE_HOME/sluice``, ``~/.local/state/sluice``, or without a home ``/var/lib/sluice``.
     state_dir: str = ""

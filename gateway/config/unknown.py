@@ -9,7 +9,8 @@ from gateway.config.nearest import LIKELY, NEAR_MISS, nearest
 from gateway.config.outline import Entry, outline
 from gateway.config.path import Path
 from gateway.config.report import Report
-from gateway.config.schema import ReferenceSection, Section
+from gateway.config.schema import ReferenceSection
+from gateway.config.section import Section
 
 
 def known_part(section: type[Section], data: Any, report: Report, path: Path = ()) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gateway.config.checks.access import check_access
+from gateway.config.checks.cache import check_cache
 from gateway.config.checks.catalog import check_catalog
 from gateway.config.checks.http import check_http
 from gateway.config.checks.keys import check_keys
@@ -11,7 +12,7 @@ from gateway.config.checks.storage import check_storage
 from gateway.config.report import Report
 from gateway.config.schema import Config
 
-_CHECKS = (check_storage, check_catalog, check_access, check_http, check_services, check_keys)
+_CHECKS = (check_storage, check_catalog, check_access, check_http, check_services, check_keys, check_cache)
 
 
 def check(config: Config, report: Report) -> None:

@@ -5,7 +5,8 @@ from typing import get_args
 
 import pytest
 
-from gateway.config.schema import NOT_APPLICABLE, Config, Section
+from gateway.config.schema import NOT_APPLICABLE, Config
+from gateway.config.section import Section
 
 PAGE = (Path(__file__).parents[3] / "docs" / "configuration.md").read_text()
 

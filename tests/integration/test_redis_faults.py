@@ -1,0 +1,87 @@
+"""A Redis that is slow, resets connections, swallows answers or is gone: requests succeed without it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.components import TOXIPROXY, VALKEY
+from tests.integration.replica import Provider, replica, until
+from tests.stores.redis import running_server, valkey_program
+from tests.stores.toxiproxy import running_toxiproxy
+
+pytestmark = [pytest.mark.component(VALKEY, TOXIPROXY), pytest.mark.system]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with running_server(valkey_program(), tmp_path_factory.mktemp("valkey")) as server:
+        yield server
+
+
+@pytest.fixture
+def proxy(server, tmp_path):
+    server.client().flushall()
+    with running_toxiproxy(tmp_path, server.port) as proxy:
+        yield proxy
+
+
+@pytest.mark.parametrize(
+    ("toxic", "attributes", "reason"),
+    [
+        ("latency", {"latency": 2000}, "timeout"),
+        ("reset_peer", {"timeout": 0}, "connection"),
+        ("timeout", {"timeout": 0}, "timeout"),
+        ("slow_close", {"delay": 5000}, None),
+        ("limit_data", {"bytes": 3}, "connection"),
+    ],
+)
+async def test_faults_on_the_way_are_misses(proxy, caplog, toxic, attributes, reason):
+    provider = Provider()
+    url = f"redis://127.0.0.1:{proxy.port}"
+    async with replica(provider, url=url, timeout="300ms") as one, replica(provider, url=url) as two:
+        assert await one.issue("before") == await two.issue("before")
+        proxy.add(toxic, **attributes)
+        for number in range(30):
+            await one.issue(f"during-{number}")
+        if reason is not None:
+            assert one.errors(reason) >= 5
+            assert not one.is_up
+            # Two operations for each request would have failed, had it not been left alone.
+            assert one.errors(reason) < 30
+            assert caplog.text.count("redis is out of order") <= 2
+        proxy.remove(toxic)
+        await until(lambda: one.is_up)
+        await until(lambda: two.is_up)
+        assert await one.issue("after") == await two.issue("after")
+    assert len(provider.calls) == 32
+
+
+async def test_gone_and_back(proxy, caplog):
+    provider = Provider()
+    url = f"redis://127.0.0.1:{proxy.port}"
+    async with replica(provider, url=url) as one, replica(provider, url=url) as two:
+        await one.issue("before")
+        proxy.set_enabled(enabled=False)
+        for number in range(30):
+            await one.issue(f"during-{number}")
+        assert not one.is_up
+        assert caplog.text.count("redis is out of order (connection)") == 1
+        proxy.set_enabled(enabled=True)
+        await until(lambda: one.is_up)
+        assert caplog.text.count("redis is back") == 1
+        assert await one.issue("after") == await two.issue("after")
+    assert len(provider.calls) == 32
+
+
+async def test_a_server_that_is_stopped_in_its_tracks_is_left_alone(server, proxy):
+    provider = Provider()
+    async with replica(provider, url=server.url, timeout="200ms") as one:
+        await one.issue("before")
+        # Holds up every command for a while, as a large command of another client would.
+        blocked = server.client(socket_timeout=30)
+        blocked.execute_command("CLIENT", "PAUSE", 3000, "ALL")
+        for number in range(10):
+            await one.issue(f"during-{number}")
+        assert one.errors("timeout") >= 5
+        await until(lambda: one.is_up)
+        assert len(provider.calls) == 11

@@ -1,0 +1,1 @@
+"""Real stores in processes of their own, for tests."""

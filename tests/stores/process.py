@@ -1,0 +1,160 @@
+"""A server process that a test starts, and that dies with the test run however that ends."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+# The kernel hands out ports from 32768 on, and some servers also listen 10,000 above the port they are given.
+FIRST_PORT, LAST_PORT = 10_000, 22_767
+_POLL_SECONDS = 0.05
+_TRIES = 3
+
+Started = TypeVar("Started")
+
+
+class DidNotStart(Exception):
+    """A server never became ready; the message has the end of its log."""
+
+
+class EndedEarly(DidNotStart):
+    """A server ended before it was ready, as it does when another program has taken its port."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerProcess:
+    """One running server, with a file that has its output."""
+
+    process: subprocess.Popen[bytes]
+    log_file: Path
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def is_running(self) -> bool:
+        return self.process.poll() is None
+
+    def kill(self) -> None:
+        """End it at once, with all that it has started."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def log(self) -> str:
+        return self.log_file.read_text(errors="replace")
+
+
+@contextmanager
+def running(
+    command: Sequence[str | Path],
+    *,
+    log_file: Path,
+    ready: Callable[[], bool],
+    env: Mapping[str, str] | None = None,
+    timeout: float = 90,
+) -> Iterator[ServerProcess]:
+    """Run a command until the block is left; it is entered when ``ready`` says so."""
+    with log_file.open("wb") as log:
+        process = subprocess.Popen(
+            [str(part) for part in command],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env={**os.environ, **(env or {})},
+            # A group of its own, so that what it starts is ended with it, and Ctrl-C is the test's alone.
+            start_new_session=True,
+        )
+    server = ServerProcess(process, log_file)
+    with _killed_with_us(server):
+        _wait_until_ready(server, ready, timeout)
+        yield server
+
+
+@contextmanager
+def retried(start: Callable[[], AbstractContextManager[Started]]) -> Iterator[Started]:
+    """Enter what ``start`` gives, anew on other ports when the server ended at once."""
+    with ExitStack() as stack:
+        yield _enter(stack, start)
+
+
+def free_ports(count: int, *, also: int = 0) -> list[int]:
+    """Return ports that nobody listens on, nor on the ports that lie ``also`` above them."""
+    found: list[int] = []
+    for _ in range(1000):
+        port = FIRST_PORT + secrets.randbelow(LAST_PORT - FIRST_PORT + 1)
+        taken = {other + offset for other in found for offset in (0, also)}
+        wanted = {port, port + also}
+        if taken.isdisjoint(wanted) and all(map(_is_free, wanted)):
+            found.append(port)
+        if len(found) == count:
+            return found
+    raise RuntimeError(f"no {count} free ports from {FIRST_PORT} to {LAST_PORT}")
+
+
+def listens(port: int) -> bool:
+    """Say whether something takes connections on a port of loopback."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+def _enter(stack: ExitStack, start: Callable[[], AbstractContextManager[Started]]) -> Started:
+    for _ in range(_TRIES - 1):
+        # A port that was free when it was looked at can be taken when the server gets to it.
+        with suppress(EndedEarly):
+            return stack.enter_context(start())
+    return stack.enter_context(start())
+
+
+@contextmanager
+def _killed_with_us(server: ServerProcess) -> Iterator[None]:
+    # The pipe closes when this process ends, even when it is killed, and then the watcher kills the server.
+    watcher = subprocess.Popen(
+        ["/bin/sh", "-c", 'read _; kill -9 "-$1" 2>/dev/null', "watcher", str(server.pid)],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        yield
+    finally:
+        # The watcher goes first: once the server is gone, its number may be given to another process.
+        watcher.kill()
+        watcher.communicate()
+        server.kill()
+
+
+def _wait_until_ready(server: ServerProcess, ready: Callable[[], bool], timeout: float) -> None:
+    deadline = time.monotonic() + timeout
+    # Asked in this order: what answers on a port is ours only while our process lives.
+    while not (ready() and server.is_running()):
+        if not server.is_running() or time.monotonic() > deadline:
+            raise _failure(server)
+        time.sleep(_POLL_SECONDS)
+
+
+def _failure(server: ServerProcess) -> DidNotStart:
+    command, log = server.process.args, server.log()[-4000:]
+    if server.is_running():
+        return DidNotStart(f"{command!r} is not ready\n{log}")
+    return EndedEarly(f"{command!r} ended with {server.process.returncode}\n{log}")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
