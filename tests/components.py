@@ -15,9 +15,31 @@ DEMO = "sluice demo, as a new user starts it"
 SCHEMATHESIS = "schemathesis, from the OpenAPI document"
 BUF = "buf 1.75.0"
 CURL = "curl"
+SEAWEEDFS = "SeaweedFS 4.48"
+MINIO = "MinIO 2026-02-12"
+VALKEY = "Valkey 9.1.2"
+REDIS = "Redis, from apt"
+AZURITE = "Azurite 3.37.0"
+FAKE_GCS_SERVER = "fake-gcs-server 1.56.1"
+TOXIPROXY = "toxiproxy 2.5.0"
+MOTO = "moto 5.2.5, for the shapes of AWS's API only"
+BOTO3 = "boto3 1.44.0"
+PYSPARK = "PySpark, reading with S3A"
+DUCKDB = "DuckDB"
+DELTA_KERNEL = "Delta Kernel, from Maven"
+AZURE_DOUBLE = "verifying double of Azure, before Azurite"
+GCP_DOUBLE = "verifying double of GCP, before fake-gcs-server"
+R2_DOUBLE = "verifying double of R2, before SeaweedFS"
 
 # A component is named here, so that the table has its line even when nothing that uses it was collected.
-EXPECTED = (CLIENT, DELTALAKE, ALL_IN_ONE, SPLIT, DEMO, SCHEMATHESIS, BUF, CURL)
+EXPECTED = (
+    *(CLIENT, DELTALAKE, PYSPARK, DUCKDB, DELTA_KERNEL, BOTO3),
+    *(ALL_IN_ONE, SPLIT, DEMO),
+    *(SEAWEEDFS, MINIO, AZURITE, FAKE_GCS_SERVER, MOTO),
+    *(AZURE_DOUBLE, GCP_DOUBLE, R2_DOUBLE),
+    *(VALKEY, REDIS, TOXIPROXY),
+    *(SCHEMATHESIS, BUF, CURL),
+)
 
 
 class ComponentReport:

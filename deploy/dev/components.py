@@ -1,0 +1,241 @@
+"""Installs the programs that tests need and pip does not bring, each once, into the user's cache.
+
+Runs on a bare interpreter: the standard library only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+
+_TAIL_LINES = 15
+_STILL_SECONDS = 30
+
+
+class ComponentError(Exception):
+    pass
+
+
+@dataclass(frozen=True)
+class Component(ABC):
+    """A program, where it lies when it is installed, and what installs it."""
+
+    name: str
+    program: str
+    # What a first installation took on two busy cores, so that nobody thinks that it hangs.
+    expected: str
+
+    @abstractmethod
+    def find(self, cache: Path) -> Path | None:
+        """Return the installed program."""
+
+    @abstractmethod
+    def install(self, cache: Path) -> None:
+        """Install it, or say exactly what is missing."""
+
+
+@dataclass(frozen=True)
+class CachedComponent(Component):
+    """One that has a folder of its own below the cache, named for its version."""
+
+    version: str
+    package: str
+    needs: str
+
+    def find(self, cache: Path) -> Path | None:
+        program = cache / f"{self.name}-{self.version}" / self.program
+        return program if program.is_file() else None
+
+    def install(self, cache: Path) -> None:
+        if shutil.which(self.needs) is None:
+            raise ComponentError(f"{self.name} needs `{self.needs}` on the PATH, and it is not there")
+        cache.mkdir(parents=True, exist_ok=True)
+        # Moved into place whole: an interrupted installation leaves nothing that looks like one.
+        with tempfile.TemporaryDirectory(dir=cache, prefix=f".{self.name}-") as scratch:
+            fresh = Path(scratch) / "fresh"
+            fresh.mkdir()
+            self.fill(fresh)
+            if not (fresh / self.program).is_file():
+                raise ComponentError(f"{self.name}: installing {self.package} brought no {self.program}")
+            place = cache / f"{self.name}-{self.version}"
+            shutil.rmtree(place, ignore_errors=True)
+            fresh.rename(place)
+
+    @abstractmethod
+    def fill(self, directory: Path) -> None:
+        """Put the program into a directory."""
+
+
+@dataclass(frozen=True)
+class GoProgram(CachedComponent):
+    needs: str = "go"
+
+    def fill(self, directory: Path) -> None:
+        env = {**os.environ, "GOBIN": str(directory / "bin")}
+        _run(self.name, ["go", "install", self.package], env)
+
+
+@dataclass(frozen=True)
+class NodeProgram(CachedComponent):
+    needs: str = "npm"
+
+    def fill(self, directory: Path) -> None:
+        options = ["--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"]
+        command = ["npm", "install", *options, "--prefix", str(directory), self.package]
+        _run(self.name, command, dict(os.environ))
+
+
+@dataclass(frozen=True)
+class SystemProgram(Component):
+    """One that the system's package manager brings."""
+
+    package: str
+
+    def find(self, cache: Path) -> Path | None:
+        found = shutil.which(self.program)
+        return Path(found) if found else None
+
+    def install(self, cache: Path) -> None:
+        if shutil.which("apt-get") is None:
+            raise ComponentError(f"{self.name}: install `{self.program}` with your system's package manager")
+        if os.geteuid() != 0:
+            raise ComponentError(f"{self.name} needs root: sudo apt-get install -y {self.package}")
+        env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        command = ["apt-get", "install", "-y", "--no-install-recommends", self.package]
+        try:
+            _run(self.name, command, env)
+        except ComponentError:
+            # A fresh machine has no lists of packages yet.
+            _run(self.name, ["apt-get", "update"], env)
+            _run(self.name, command, env)
+
+
+COMPONENTS = {
+    component.name: component
+    for component in (
+        GoProgram(
+            name="toxiproxy",
+            version="2.5.0",
+            package="github.com/Shopify/toxiproxy/v2/cmd/server@v2.5.0",
+            program="bin/server",
+            expected="30 seconds",
+        ),
+        GoProgram(
+            name="fake-gcs-server",
+            version="1.56.1",
+            package="github.com/fsouza/fake-gcs-server@v1.56.1",
+            program="bin/fake-gcs-server",
+            expected="90 seconds",
+        ),
+        NodeProgram(
+            name="azurite",
+            version="3.37.0",
+            package="azurite@3.37.0",
+            program="node_modules/azurite/dist/src/blob/main.js",
+            expected="1 minute",
+        ),
+        GoProgram(
+            name="minio",
+            version="7aac2a2c5b7c",
+            package="github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c",
+            program="bin/minio",
+            expected="5 minutes",
+        ),
+        SystemProgram(name="redis", package="redis-server", program="redis-server", expected="10 seconds"),
+    )
+}
+
+
+def main() -> int:
+    arguments = _parse_arguments()
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sluice" / "components"
+    if arguments.where:
+        return _where(COMPONENTS[arguments.where], cache)
+    names = list(COMPONENTS) if "all" in arguments.names else list(dict.fromkeys(arguments.names))
+    failures = [
+        name for number, name in enumerate(names, 1) if not _ensure(name, cache, f"{number} of {len(names)}")
+    ]
+    return 1 if failures else 0
+
+
+def _parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Install programs that tests need.")
+    parser.add_argument("names", nargs="*", choices=[*COMPONENTS, "all"], default="all", metavar="NAME")
+    parser.add_argument(
+        "--where", choices=COMPONENTS, metavar="NAME", help="print the path of an installed one"
+    )
+    return parser.parse_args()
+
+
+def _where(component: Component, cache: Path) -> int:
+    program = component.find(cache)
+    if program is None:
+        sys.stderr.write(f"{component.name} is not installed\n")
+        return 1
+    sys.stdout.write(f"{program}\n")
+    return 0
+
+
+def _ensure(name: str, cache: Path, step: str) -> bool:
+    component = COMPONENTS[name]
+    if component.find(cache):
+        _say(f"{step} {name} is there")
+        return True
+    _say(f"{step} {name}: installing, about {component.expected} the first time")
+    began = time.monotonic()
+    try:
+        program = _install(component, cache)
+    except ComponentError as exc:
+        sys.stderr.write(f"components: {exc}\n")
+        return False
+    _say(f"{step} {name}: installed in {time.monotonic() - began:.0f} s{_megabytes(program)}")
+    return True
+
+
+def _install(component: Component, cache: Path) -> Path:
+    component.install(cache)
+    program = component.find(cache)
+    if program is None:
+        raise ComponentError(f"{component.name}: it was installed, but {component.program} is not there")
+    return program
+
+
+def _run(name: str, command: list[str], env: dict[str, str]) -> None:
+    began = time.monotonic()
+    with tempfile.TemporaryFile("w+", errors="replace") as output:
+        process = subprocess.Popen(command, env=env, stdout=output, stderr=subprocess.STDOUT)
+        while True:
+            try:
+                process.wait(_STILL_SECONDS)
+                break
+            except subprocess.TimeoutExpired:
+                _say(f"{name}: still installing, {time.monotonic() - began:.0f} s")
+            except BaseException:
+                process.kill()
+                process.wait()
+                raise
+        if process.returncode:
+            output.seek(0)
+            tail = "".join(output.readlines()[-_TAIL_LINES:])
+            raise ComponentError(f"{name}: `{' '.join(command)}` failed:\n{tail}")
+
+
+def _megabytes(program: Path) -> str:
+    return f", {program.stat().st_size / 1e6:.0f} MB" if program.parent.name == "bin" else ""
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"components: {text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
