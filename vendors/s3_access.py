@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 # obstore asks again five minutes before this is over: a secret that was replaced is noticed within a minute.
 _BELIEVED: Final = timedelta(minutes=6)
 
-_THREADS: Final = 8
+# Each waits for the network most of its time: a few slow mints must not hold up the others.
+_THREADS: Final = 32
 
 T = TypeVar("T")
 

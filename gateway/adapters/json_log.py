@@ -48,7 +48,7 @@ _SECRETS: Final = (
     ),
     (
         re.compile(
-            rf"({_SENSITIVE}[\w-]{{0,40}}\\?[\"']?\s*[=:]\s*\\?[\"']?)(?!\[redacted\])[^\s\"'&,;<>]{{8,}}",
+            rf"({_SENSITIVE}[\w-]{{0,40}}\\?[\"']?\s*[=:>]\s*\\?[\"']?)(?!\[redacted\])[^\s\"'&,;<>]{{8,}}",
             re.IGNORECASE,
         ),
         rf"\1{REDACTED}",
@@ -56,11 +56,17 @@ _SECRETS: Final = (
 )
 
 
+# What they say of their work at debug level are whole answers of token services.
+_TALKATIVE: Final = ("azure", "boto3", "botocore", "google", "msal", "redis", "requests", "urllib3")
+
+
 def configure_logging(level: str, stream: TextIO | None = None) -> None:
     """Send all logs of the process, and warnings, to a stream as lines of JSON."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(max(logging.INFO, logging.getLevelName(level.upper())))
     logging.captureWarnings(capture=True)
 
 

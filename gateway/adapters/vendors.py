@@ -44,7 +44,7 @@ def _load(point: EntryPoint) -> Vendor:
     try:
         return cast("Vendor", point.load())
     except ImportError as exc:
-        package = point.dist.name if point.dist else "sluice"
+        package = point.dist.name if point.dist else "sluice-gateway"
         raise VendorNotFound(
             f"the vendor {point.name!r} needs {exc.name or 'a package'}, which is not installed: "
             f"pip install '{package}[{point.name}]'"

@@ -93,7 +93,7 @@ class _Process:
         self._config = config
         self._given = given
         self._stack = stack
-        self._metrics = PrometheusMetrics(version=version("sluice"))
+        self._metrics = PrometheusMetrics(version=version("sluice-gateway"))
         self._local = LocalChannel(self._metrics)
         self._health = Health()
         self._rates = Rates(config)

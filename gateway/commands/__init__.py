@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"sluice {metadata.version('sluice')}")
+    parser.add_argument("--version", action="version", version=f"sluice {metadata.version('sluice-gateway')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, module_name in COMMANDS.items():
         module: ModuleType = import_module(f"gateway.commands.{module_name}")

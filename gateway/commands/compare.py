@@ -75,7 +75,7 @@ def run(args: argparse.Namespace, _env: Mapping[str, str]) -> int:
 
 async def compare(old: Profile, new: Profile, selection: Selection, data: Data, progress: Progress) -> Report:
     """Compare what two profiles open."""
-    headers = {"User-Agent": f"sluice-compare/{version('sluice')}"}
+    headers = {"User-Agent": f"sluice-compare/{version('sluice-gateway')}"}
     async with aiohttp.ClientSession(
         headers=headers, timeout=_TIMEOUT, cookie_jar=aiohttp.DummyCookieJar()
     ) as session:

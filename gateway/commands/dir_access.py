@@ -10,6 +10,7 @@ from gateway.adapters.catalog_yaml import build_index
 from gateway.adapters.storage_check import FindVendor
 from gateway.adapters.storages import OpenStorages, StorageProcess
 from gateway.adapters.vendors import find_vendor
+from gateway.config.checks.storage import Coverage
 from gateway.config.faults import ConfigError, Fault
 from gateway.config.nearest import nearest
 from gateway.config.schema import Config, StorageConfig
@@ -32,15 +33,15 @@ class DirLocation:
 
 def dir_locations(config: Config) -> Iterator[DirLocation]:
     """Return what credentials are issued for, by the catalog's own rules."""
-    prefixes = {entry.name: parse_location(entry.prefix) for entry in config.storages or ()}
+    entries = config.storages or ()
+    coverage = Coverage(entries)
     for table in build_index(config).tables.values():
         if AccessMode.DIR not in table.access_modes:
             continue
         for location in (table.location, *table.auxiliary_locations):
-            covering = [name for name, prefix in prefixes.items() if prefix.covers(location)]
-            if covering:
-                longest = max(covering, key=lambda name: len(prefixes[name].path))
-                yield DirLocation(table=table.name, location=location, storage=longest)
+            number = coverage.find(location)
+            if number is not None:
+                yield DirLocation(table=table.name, location=location, storage=entries[number].name)
 
 
 def choose_storages(config: Config, names: Sequence[str]) -> list[StorageConfig]:

@@ -16,7 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(_args: argparse.Namespace, _env: Mapping[str, str]) -> int:
     vendors = ", ".join(sorted(point.name for point in entry_points(group="gateway.vendors")))
-    print(f"sluice {version('sluice')}")
+    print(f"sluice {version('sluice-gateway')}")
     print(f"python {platform.python_version()}")
     print(f"vendors: {vendors}")
     return 0

@@ -32,7 +32,7 @@ _UNSAFE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _ENCODED: Final = re.compile(
     r"%(?:25)*(?:2e|2f|5c|[01][0-9a-f]|7f|c0%(?:25)*a[ef]|c1%(?:25)*9c)", re.IGNORECASE
 )
-_BUCKET: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?")
+_BUCKET: Final = re.compile(r"[a-z0-9](?:[a-z0-9_.-]*[a-z0-9])?")
 _CONTAINER: Final = re.compile(r"(?P<container>\$?[A-Za-z0-9_-]+)@(?P<host>[A-Za-z0-9.-]+)")
 
 
@@ -114,12 +114,12 @@ def _split(text: str) -> tuple[str, str, str]:
 
 def _folded_authority(scheme: str, authority: str) -> str | None:
     """Return the one spelling of an authority, or None if it is not one."""
-    authority = authority.lower()
     if scheme == "file":
-        return "" if authority in {"", "localhost"} else None
+        return "" if authority.lower() in {"", "localhost"} else None
     if scheme != "abfss":
+        # As it is: where a store has old buckets with capitals, one without them is another bucket.
         return authority if _BUCKET.fullmatch(authority) and ".." not in authority else None
-    match = _CONTAINER.fullmatch(authority)
+    match = _CONTAINER.fullmatch(authority.lower())
     # An empty label: a host name with a dot at its end is an alias of the one without.
     if match is None or not all(match["host"].split(".")):
         return None

@@ -23,6 +23,6 @@ def find_location(table: Table, asked: str | None) -> int:
         if asked in {text, f"{text}/"}:
             return number
     raise InvalidArgument(
-        "the location must be the same as or under this table's configured storage, and spelled as the table "
-        f"advertises it: {', '.join(advertised)}"
+        f"the location must be one that the table advertises, spelled as there: {', '.join(advertised)}; no "
+        "other has a credential, even if it is the same as or under this table's configured storage"
     )

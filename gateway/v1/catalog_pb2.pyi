@@ -282,10 +282,13 @@ class ResolveResponse(_message.Message):
     TABLE_FIELD_NUMBER: _builtins.int
     GRANTS_FIELD_NUMBER: _builtins.int
     EXPIRES_AT_MS_FIELD_NUMBER: _builtins.int
+    REVOKED_AT_MS_FIELD_NUMBER: _builtins.int
     principal: _builtins.str
     """The name of the principal the grants are made out to, for limits and the audit log."""
     expires_at_ms: _builtins.int
     """When the grants expire."""
+    revoked_at_ms: _builtins.int
+    """When the principal's credentials were last revoked; 0: never."""
     @_builtins.property
     def table(self) -> Global___Table: ...
     @_builtins.property
@@ -299,10 +302,11 @@ class ResolveResponse(_message.Message):
         table: Global___Table | None = ...,
         grants: _abc.Iterable[_builtins.str] | None = ...,
         expires_at_ms: _builtins.int = ...,
+        revoked_at_ms: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["table", b"table"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["expires_at_ms", b"expires_at_ms", "grants", b"grants", "principal", b"principal", "table", b"table"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expires_at_ms", b"expires_at_ms", "grants", b"grants", "principal", b"principal", "revoked_at_ms", b"revoked_at_ms", "table", b"table"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

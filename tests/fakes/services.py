@@ -86,6 +86,7 @@ class FakeRecipient:
     token: str
     shares: tuple[str, ...]
     disabled: bool = False
+    revoked_at_ms: int = 0
 
 
 @dataclass(kw_only=True)
@@ -123,6 +124,7 @@ class FakeCatalog(CatalogServicer):
             table=table.to_proto(),
             grants=[f"{audience}/{'/'.join(table.key)}" for audience in request.audiences],
             expires_at_ms=self.expires_at_ms(),
+            revoked_at_ms=recipient.revoked_at_ms,
         )
 
     async def ListShares(

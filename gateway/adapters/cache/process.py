@@ -93,7 +93,7 @@ async def open_redis(
     try:
         importer("redis")
     except ImportError as exc:
-        message = "needs the package redis, which is not installed: pip install 'sluice[redis]'"
+        message = "needs the package redis, which is not installed: pip install 'sluice-gateway[redis]'"
         raise ConfigError([Fault(path="cache.redis", message=message)]) from exc
     from gateway.adapters.cache.redis_cache import RedisCache  # noqa: PLC0415 -- as above
     from gateway.adapters.cache.redis_client import redis_client  # noqa: PLC0415

@@ -62,8 +62,12 @@ async def _issue(exchange: Exchange, resolved: ResolveResponse, asked: str | Non
 async def _require_unchanged(exchange: Exchange, resolved: ResolveResponse) -> None:
     """Hand out nothing that was withdrawn while it was being made."""
     again = await exchange.resolve_again(AUDIENCE_VENDING)
-    if (again.principal, again.table) != (resolved.principal, resolved.table):
+    if _facts(again) != _facts(resolved):
         raise Unavailable("the table was changed while its credential was being made; try again")
+
+
+def _facts(resolved: ResolveResponse) -> tuple[object, ...]:
+    return resolved.principal, resolved.revoked_at_ms, resolved.table
 
 
 async def _audit(exchange: Exchange, issued: IssueResponse) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TypeVar, cast
 
 from gateway.domain.key import Keys
@@ -72,7 +72,8 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServicer):
             principal=asker.principal.name,
             table=table_to_proto(table),
             grants=[grant.token for grant in signed],
-            expires_at_ms=(expires_at - EPOCH) // timedelta(milliseconds=1),
+            expires_at_ms=_milliseconds(expires_at),
+            revoked_at_ms=_milliseconds(asker.principal.revoked_at or EPOCH),
         )
 
     async def ListShares(self, request: pb.ListSharesRequest, context: Context) -> pb.ListSharesResponse:
@@ -178,6 +179,10 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServicer):
             if asker is not None or not visitor.asks_as_edge(caller):
                 self._trail.note_error(call, error, visitor, asker)
             raise
+
+
+def _milliseconds(moment: datetime) -> int:
+    return (moment - EPOCH) // timedelta(milliseconds=1)
 
 
 def _existing(found: Found | None, kind: str, name: str) -> Found:

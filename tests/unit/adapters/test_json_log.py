@@ -215,3 +215,17 @@ def test_configuring_again_does_not_double_the_lines(root_logger):
     configure_logging("info", stream)
     logging.getLogger("a").info("once")
     assert len(stream.getvalue().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["botocore.parsers", "azure.core.pipeline", "google.auth", "urllib3", "redis"]
+)
+def test_sdks_do_not_tell_at_debug_level_what_token_services_answered(root_logger, name):
+    stream = io.StringIO()
+    configure_logging("debug", stream)
+
+    logging.getLogger(name).debug("<SecretAccessKey>wJalrXUtnFEMI</SecretAccessKey>")
+    logging.getLogger(name).warning("<SecretAccessKey>wJalrXUtnFEMI</SecretAccessKey>")
+
+    assert "wJalrXUtnFEMI" not in stream.getvalue()
+    assert len(stream.getvalue().splitlines()) == 1

@@ -67,7 +67,7 @@ def test_a_location_is_parsed_into_scheme_authority_and_path(text, identity):
     [
         ("s3://bucket/t", "s3a://bucket/t"),
         ("s3://bucket/t", "s3n://bucket/t"),
-        ("s3://bucket/t", "S3A://BUCKET/t"),
+        ("s3://bucket/t", "S3A://bucket/t"),
         ("s3://bucket/t", "s3://bucket/t/"),
         ("s3://bucket", "s3://bucket/"),
         ("abfss://c@acct.dfs.core.windows.net/t", "abfs://c@acct.dfs.core.windows.net/t"),
@@ -182,6 +182,8 @@ def test_a_control_character_or_lone_surrogate_is_refused_and_named(place, chara
         "gs://bucket?x/t",
         "abfss://acct.dfs.core.windows.net/t",
         "abfss://@acct.dfs.core.windows.net/t",
+        "s3://Bucket/t",
+        "gs://BUCKET/t",
         "abfss://c@/t",
         "abfss://c@acct.dfs.core.windows.net./t",
         "abfss://c@acct..dfs.core.windows.net/t",

@@ -379,6 +379,11 @@ def hand_over(edge: Edge) -> None:
     edge.services.catalog.world.recipients = [token]
 
 
+def revoke_what_is_out(edge: Edge) -> None:
+    ann = FakeRecipient(name="ann", token="token-of-ann", shares=("Sales",), revoked_at_ms=1)
+    edge.services.catalog.world.recipients = [ann]
+
+
 def change(**fields: Any) -> Any:
     def apply(edge: Edge) -> None:
         tables = edge.services.catalog.world.tables
@@ -396,12 +401,16 @@ def change(**fields: Any) -> Any:
         (change(share="Other"), 404),
         (forget, 401),
         (hand_over, 503),
+        (revoke_what_is_out, 503),
         (change(auxiliary_locations=("s3://new",)), 503),
         (change(access_modes=("url",)), 503),
         (change(access_modes=("url", "dir")), 503),
         (lambda edge: None, 200),
     ],
-    ids=["revoked", "gone", "token gone", "token of another", "moved", "modes", "more modes", "unchanged"],
+    ids=[
+        *("revoked", "gone", "token gone", "token of another", "credentials revoked"),
+        *("moved", "modes", "more modes", "unchanged"),
+    ],
 )
 @pytest.mark.parametrize("path", [DIRS, AWS])
 async def test_what_is_withdrawn_while_a_credential_is_made_is_not_handed_out(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -145,6 +146,19 @@ async def test_resolve_answers_the_table_and_a_grant_for_each_audience_in_order(
         assert grant.generation == bench.catalog.generation
         assert grant.table_id == answer.table.id
     assert answer.expires_at_ms == int((NOON + timedelta(seconds=60)).timestamp()) * 1000
+
+
+async def test_resolve_tells_when_the_recipients_credentials_were_last_revoked():
+    content = deepcopy(CONTENT)
+    (acme,) = [entry for entry in content["recipients"] if entry["name"] == "acme"]
+    acme["revokedAt"] = "2030-01-01T11:00:00.250Z"
+    bench = make_bench(content)
+
+    answer = await bench.servicer.Resolve(resolve(audiences=(pb.AUDIENCE_VENDING,)), LOCAL)
+
+    assert answer.revoked_at_ms == int(NOON.timestamp() - 3600) * 1000 + 250
+    grant = verify(answer.grants[0], Audience.VENDING, bench.clock)
+    assert grant.revoked_at == NOON - timedelta(hours=1) + timedelta(milliseconds=250)
 
 
 async def test_resolve_hands_out_the_same_grants_for_twenty_seconds(bench):
