@@ -59,6 +59,9 @@ _SECRETS: Final = (
 # What they say of their work at debug level are whole answers of token services.
 _TALKATIVE: Final = ("azure", "boto3", "botocore", "google", "msal", "redis", "requests", "urllib3")
 
+# They warn, with a trace or a token service's whole answer, of what we say in our own words.
+_REPEATING: Final = ("azure.identity", "botocore.credentials")
+
 
 def configure_logging(level: str, stream: TextIO | None = None) -> None:
     """Send all logs of the process, and warnings, to a stream as lines of JSON."""
@@ -67,6 +70,8 @@ def configure_logging(level: str, stream: TextIO | None = None) -> None:
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(max(logging.INFO, logging.getLevelName(level.upper())))
+    for name in _REPEATING:
+        logging.getLogger(name).setLevel(logging.ERROR)
     logging.captureWarnings(capture=True)
 
 

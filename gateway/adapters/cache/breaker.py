@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Final
 
 from gateway.adapters.cache.chance import Chance, chance
@@ -21,7 +20,10 @@ log = logging.getLogger(__name__)
 
 
 class Breaker:
-    """Open until the first probe succeeds, so that no request pays for a connection that does not come."""
+    """Open until the first probe succeeds, so that no request pays for a connection that does not come.
+
+    A probe returns why Redis cannot be used, or None, and never raises.
+    """
 
     def __init__(
         self,
@@ -47,10 +49,10 @@ class Breaker:
         await asyncio.wait([task], timeout=patience)
 
     async def close(self) -> None:
+        """Stop to probe; never raises, whatever became of the last one."""
         if self._task is not None:
             self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+            await asyncio.gather(self._task, return_exceptions=True)
 
     def succeed(self) -> None:
         self._failures = 0

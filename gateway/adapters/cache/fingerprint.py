@@ -16,6 +16,8 @@ from gateway.adapters.storage_plan import PlannedStorage
 # How soon a secret that was replaced on disk is noticed.
 _LOOKED_EVERY: Final = 60.0
 _LARGEST: Final = 1024 * 1024
+# What a profile that names no file comes from.
+_HOME_FILES: Final = ("~/.aws/credentials", "~/.aws/config")
 _UNREADABLE: Final = b"\0unreadable"
 
 
@@ -30,13 +32,24 @@ class Fingerprint:
         # None until the files have been read for the first time.
         self.value: bytes | None = None if self._files else _digest(self._settings)
 
+    @property
+    def is_due(self) -> bool:
+        """Tell whether to look if a file has changed before the value is believed."""
+        return bool(self._files) and self._monotonic() >= self._due_at
+
     async def settled(self) -> bytes:
         """Return the hash; from time to time, look first whether a file has changed."""
-        now = self._monotonic()
-        if self.value is None or (self._files and now >= self._due_at):
-            self._due_at = now + _LOOKED_EVERY
+        if self.value is not None and not self.is_due:
+            return self.value
+        due_at = self._monotonic()
+        # At once: while one looks, the others go on with what is known.
+        self._due_at = due_at + _LOOKED_EVERY
+        try:
             contents = await asyncio.to_thread(lambda: [_content(file) for file in self._files])
-            self.value = _digest(self._settings, *contents)
+        except asyncio.CancelledError:
+            self._due_at = due_at
+            raise
+        self.value = _digest(self._settings, *contents)
         return self.value
 
 
@@ -48,8 +61,10 @@ def _settings(planned: PlannedStorage) -> bytes:
 
 
 def _files(options: object, name: str = "") -> Iterator[str]:
-    """Return the files that options name as ``file`` or as ``keyFile`` and the like."""
+    """Return the files that options name as ``file`` or as ``keyFile`` and the like, or mean by a profile."""
     if isinstance(options, Mapping):
+        if options.get("kind") == "profile" and not options.get("file"):
+            yield from _HOME_FILES
         for key, value in options.items():
             yield from _files(value, str(key))
     elif isinstance(options, list | tuple):
@@ -62,9 +77,10 @@ def _files(options: object, name: str = "") -> Iterator[str]:
 
 def _content(file: str) -> bytes:
     try:
-        with Path(file).open("rb") as stream:
+        with Path(file).expanduser().open("rb") as stream:
             return hashlib.sha256(stream.read(_LARGEST)).digest()
-    except (OSError, ValueError):
+    # The last where there is no home.
+    except (OSError, ValueError, RuntimeError):
         return _UNREADABLE
 
 

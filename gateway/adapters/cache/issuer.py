@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -73,7 +74,12 @@ class CachedIssuer:
         now = self._clock()
         line = self._find((self._fingerprint.value, scope))
         # The way of nearly every request: nothing is computed, and nobody is waited for.
-        if line is not None and line.hot is not None and line.hot_from <= now < line.hot_until:
+        if (
+            line is not None
+            and line.hot is not None
+            and line.hot_from <= now < line.hot_until
+            and not self._fingerprint.is_due
+        ):
             self._series.count_request(Source.MEMORY, line.hot.expires_at - now)
             return line.hot
         credential, source = await self._issue(scope, now)
@@ -174,9 +180,16 @@ class CachedIssuer:
         try:
             return await self._obtain(scope, line, turn)
         except Exception as exc:
-            ours = None if isinstance(exc, GatewayError) else exc
-            level = logging.DEBUG if ours is None else logging.ERROR
-            log.log(level, "a credential of %s was not refreshed ahead", self._series.name, exc_info=ours)
+            _tell(self._series.name, exc)
             # Tried again after half of what is left, and by those who need it.
             line.refresh_at += (turn.start - line.refresh_at) / 2
             raise
+
+
+def _tell(storage: str, exc: Exception) -> None:
+    if isinstance(exc, GatewayError):
+        log.debug("a credential of %s was not refreshed ahead", storage)
+        return
+    # Where it failed, and not its words: those may repeat what a provider answered.
+    stack = "".join(traceback.format_tb(exc.__traceback__))
+    log.error("a credential of %s was not refreshed ahead: %s\n%s", storage, type(exc).__name__, stack)

@@ -20,7 +20,7 @@ from gateway.errors import GatewayError, Unavailable
 from gateway.ports import Clock, CredentialIssuer
 
 # A provider that takes longer holds up everybody who asks for the same.
-LONGEST: Final = 30.0
+_LONGEST: Final = timedelta(seconds=30)
 
 log = logging.getLogger(__name__)
 
@@ -36,12 +36,14 @@ class Mint:
         backoff: Backoff,
         clock: Clock,
         monotonic: Callable[[], float] = time.monotonic,
+        longest: timedelta = _LONGEST,
     ) -> None:
         self.backoff = backoff
         self._issuer = issuer
         self._series = series
         self._clock = clock
         self._monotonic = monotonic
+        self._longest = longest.total_seconds()
         self._has_warned = False
 
     async def issue(self, scope: Scope, rhythm: Rhythm) -> Minted:
@@ -72,7 +74,7 @@ class Mint:
 
     async def _ask(self, scope: Scope) -> Credential:
         try:
-            async with asyncio.timeout(LONGEST):
+            async with asyncio.timeout(self._longest):
                 return await self._issuer.issue(scope)
         except TimeoutError:
             raise Unavailable("the storage does not issue a credential in time; try again later") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final, Self, TypeVar
@@ -37,10 +38,15 @@ _REASONS: Final[Sequence[tuple[type[Exception], RedisError]]] = (
     (failures.TimeoutError, RedisError.TIMEOUT),
     (TimeoutError, RedisError.TIMEOUT),
     (failures.ConnectionError, RedisError.CONNECTION),
-    (OSError, RedisError.CONNECTION),
+    # Whoever answers does not speak its protocol.
+    (failures.InvalidResponse, RedisError.CONNECTION),
 )
+# What the client foresees: it has let go of the connection where that was to blame.
+_FORESEEN: Final = (failures.RedisError, failures.RedisClusterException, OSError, TimeoutError)
 # What one key or one value may bring about: no reason to leave Redis alone.
 _HARMLESS: Final = frozenset({RedisError.FULL, RedisError.RESPONSE})
+# What a claim answers where there is no value.
+_STATES: Final = {1: ClaimState.MINE, 0: ClaimState.TAKEN}
 # Marks of errors that a script passes on as text.
 _MARKS: Final = {
     "OOM": RedisError.FULL,
@@ -60,7 +66,13 @@ class RedisCache:
     """Is the port ``SharedCache`` while its block is entered."""
 
     def __init__(
-        self, client: Client, metrics: CredentialMetrics, *, key_prefix: str, timeout: timedelta
+        self,
+        client: Client,
+        metrics: CredentialMetrics,
+        *,
+        key_prefix: str,
+        timeout: timedelta,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._client = client
         self._metrics = metrics
@@ -68,7 +80,7 @@ class RedisCache:
         # Connecting may come before the operation, and each has its own time-out.
         self._longest = 2 * timeout.total_seconds()
         self._room = asyncio.Semaphore(_MOST_AT_ONCE)
-        self._breaker = Breaker(self._probe, metrics)
+        self._breaker = Breaker(self._probe, metrics, sleep=sleep)
 
     async def __aenter__(self) -> Self:
         await self._breaker.start(_START_SECONDS)
@@ -76,10 +88,6 @@ class RedisCache:
 
     async def __aexit__(self, *_: object) -> None:
         await self._breaker.close()
-
-    @property
-    def is_out(self) -> bool:
-        return self._breaker.is_open
 
     async def find(self, names: Sequence[str]) -> Sequence[bytes | None] | None:
         async def get() -> list[bytes | None]:
@@ -101,8 +109,11 @@ class RedisCache:
         )
         if isinstance(result, bytes):
             return Claim(ClaimState.FOUND, result)
-        states = {1: ClaimState.MINE, 0: ClaimState.TAKEN}
-        return Claim(states.get(result, ClaimState.OUT) if isinstance(result, int) else ClaimState.OUT)
+        if isinstance(result, int) and result in _STATES:
+            return Claim(_STATES[result])
+        if result is not None:
+            self._fail(RedisError.RESPONSE)
+        return Claim(ClaimState.OUT)
 
     async def renew(self, lease: Lease, life: timedelta) -> None:
         await self._eval(scripts.RENEW, [self._lease(lease.name)], lease.token, _milliseconds(life))
@@ -110,7 +121,7 @@ class RedisCache:
     async def publish(self, lease: Lease, value: bytes, life: timedelta) -> bool:
         keys = self._both(lease.name)
         done = await self._eval(scripts.PUBLISH, keys, lease.token, _milliseconds(life), lease.seen, value)
-        return bool(done)
+        return done == 1
 
     async def release(self, lease: Lease) -> None:
         await self._eval(scripts.RELEASE, [self._lease(lease.name)], lease.token)
@@ -123,6 +134,9 @@ class RedisCache:
         listed = await self._guarded(lambda: self._client.zrange(key, 0, -1))
         if listed is None:
             return None
+        if not _is_list_of_names(listed):
+            self._fail(RedisError.RESPONSE)
+            return None
         for start in range(0, len(listed), _DROPPED_AT_ONCE):
             part = listed[start : start + _DROPPED_AT_ONCE]
             if await self._guarded(partial(self._remove, key, part)) is None:
@@ -132,7 +146,8 @@ class RedisCache:
     async def _remove(self, index: str, names: Sequence[bytes]) -> bool:
         pipeline = self._client.pipeline(transaction=False)
         for name in names:
-            for key in self._both(name.decode()):
+            # Ours are ASCII; another's is taken off the list all the same.
+            for key in self._both(name.decode(errors="replace")):
                 pipeline.delete(key)
         await pipeline.execute()
         # Not the whole list: somebody may have put a name on it meanwhile.
@@ -150,8 +165,10 @@ class RedisCache:
             try:
                 async with asyncio.timeout(self._longest):
                     result = await operation()
-            except (failures.RedisError, failures.RedisClusterException, OSError, TimeoutError) as exc:
+            except Exception as exc:  # noqa: BLE001 -- the client raises anything when it reads nonsense
                 self._fail(reason_of(exc))
+                if not isinstance(exc, _FORESEEN):
+                    await self._disconnect()
                 return None
         self._breaker.succeed()
         return result
@@ -166,7 +183,7 @@ class RedisCache:
         try:
             async with asyncio.timeout(_PROBE_SECONDS):
                 await self._client.set(f"{self._prefix}probe", b"1", px=_milliseconds(_PROBE_LIFE))
-        except (failures.RedisError, failures.RedisClusterException, OSError, TimeoutError) as exc:
+        except Exception as exc:  # noqa: BLE001 -- as above; and nobody would probe again
             reason = reason_of(exc)
             if reason is RedisError.FULL:
                 # It can still be read.
@@ -176,9 +193,11 @@ class RedisCache:
         return None
 
     async def _disconnect(self) -> None:
-        """Let go of connections: a name may lead to another server by now."""
+        """Let go of connections: a name may lead to another server by now, or answers be out of step."""
         pool = getattr(self._client, "connection_pool", None)
-        if pool is not None:
+        if pool is None:
+            return
+        with suppress(Exception):
             await pool.disconnect(inuse_connections=False)
 
     def _value(self, name: str) -> str:
@@ -199,6 +218,9 @@ def reason_of(exc: Exception) -> RedisError:
     for type_, reason in _REASONS:
         if isinstance(exc, type_):
             return reason
+    if not isinstance(exc, failures.RedisError):
+        # Before its words are looked at, which may be a server's own.
+        return RedisError.CONNECTION
     return next((reason for mark, reason in _MARKS.items() if mark in str(exc)), RedisError.RESPONSE)
 
 
@@ -209,6 +231,10 @@ def _value_or_none(value: object) -> bytes | None:
             return None
         raise value
     return value if isinstance(value, bytes) else None
+
+
+def _is_list_of_names(listed: object) -> bool:
+    return isinstance(listed, list) and all(isinstance(name, bytes) for name in listed)
 
 
 def _milliseconds(span: timedelta) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -28,14 +28,20 @@ async def redis_client(config: RedisConfig) -> AsyncIterator[Any]:
         else:
             manager = _sentinels(config, config.sentinel)
             for sentinel in manager.sentinels:
-                stack.push_async_callback(sentinel.aclose)
+                stack.push_async_callback(_close, sentinel)
             arguments = {**_connection(config), **_sentinel_tls(config)}
             pool = SentinelConnectionPool(  # type: ignore[no-untyped-call]
                 config.sentinel.service, manager, **arguments
             )
             client = Redis.from_pool(pool)
-        stack.push_async_callback(client.aclose)
+        stack.push_async_callback(_close, client)
         yield client
+
+
+async def _close(client: Any) -> None:
+    # What goes wrong with a connection that is given up concerns nobody.
+    with suppress(Exception):
+        await client.aclose()
 
 
 def _direct(config: RedisConfig) -> Any:

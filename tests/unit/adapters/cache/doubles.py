@@ -46,7 +46,8 @@ class Time:
 
     def move(self, span: timedelta) -> None:
         self.now += span
-        self.elapsed += span.total_seconds()
+        # A wall clock may be set back; this one never is.
+        self.elapsed += max(span, timedelta(0)).total_seconds()
 
     async def sleep(self, seconds: float) -> None:
         """Let others go on, and then time."""

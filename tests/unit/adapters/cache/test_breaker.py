@@ -114,6 +114,31 @@ async def test_after_it_is_back_it_takes_as_many_failures_again(redis):
         assert not breaker.is_open
 
 
+async def test_a_probe_that_breaks_does_not_break_the_end(redis):
+    async def broken() -> None:
+        raise ZeroDivisionError
+
+    redis.probe = broken
+    async with breaking(redis) as (breaker, up):
+        assert (breaker.is_open, up()) == (True, 0)
+
+
+async def test_who_closes_it_and_is_stopped_is_stopped(redis):
+    async def stubborn(_: float) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await settle()
+
+    redis.reason, redis.sleep = RedisError.CONNECTION, stubborn
+    async with breaking(redis) as (breaker, _):
+        closing = asyncio.create_task(breaker.close())
+        await asyncio.sleep(0)
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+
+
 async def test_it_asks_less_and_less_often(redis):
     redis.reason = RedisError.LOADING
     async with breaking(redis):

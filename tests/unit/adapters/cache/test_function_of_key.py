@@ -16,7 +16,7 @@ from gateway.domain.scope import Scope
 from tests.fakes.shared_cache import FakeSharedCache
 from tests.unit.adapters.cache.doubles import HOUR, MINUTE, NOON, Replica, Time, credential, settle
 
-SPELLINGS = ("s3://lake/a", "s3a://lake/a/", "s3://LAKE/a", "s3://lake/a/b", "s3://lake/b", "gs://lake/a")
+SPELLINGS = ("s3://lake/a", "s3a://lake/a/", "s3n://lake/a", "s3://lake/a/b", "s3://lake/b", "gs://lake/a")
 SCOPES = st.builds(
     Scope,
     location=st.sampled_from(SPELLINGS).map(parse_location),

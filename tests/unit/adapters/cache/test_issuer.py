@@ -74,7 +74,7 @@ async def test_twenty_minutes_are_left_where_the_life_allows(issuer, provider, t
 async def test_spellings_of_a_location_share_and_locations_recipients_and_revocations_do_not(
     issuer, provider
 ):
-    for spelling in ("s3://lake/t", "s3a://lake/t", "s3://LAKE/t/"):
+    for spelling in ("s3://lake/t", "s3a://lake/t", "s3n://lake/t/"):
         await issuer.issue(scope(spelling))
     assert len(provider.calls) == 1
     others = scope("s3://lake/u"), scope(recipient="bob"), scope(revoked_at=NOON), scope(life=2 * HOUR)
@@ -105,6 +105,42 @@ async def test_a_secret_replaced_on_disk_is_another_storage(replica, provider, t
     second = await issuer.issue(scope())
     assert first != second
     assert await issuer.issue(scope()) is second
+    assert len(provider.calls) == 2
+
+
+async def test_a_secret_replaced_on_disk_counts_within_a_minute_however_often_the_old_one_is_asked_for(
+    replica, provider, time, tmp_path
+):
+    file = tmp_path / "secret"
+    file.write_text("one")
+    issuer = replica.wrap(provider, options={"secret": {"file": str(file)}})
+    await issuer.issue(scope())
+    to_start(time, replica)
+    old = await issuer.issue(scope())
+    before = issuer._fingerprint.value
+    file.write_text("two")
+    for _ in range(59):
+        assert await issuer.issue(scope()) is old
+        time.move(SECOND)
+    time.move(SECOND)
+
+    new = await issuer.issue(scope())
+    assert new != old
+    assert issuer._fingerprint.value != before
+    assert await issuer.issue(scope()) is new
+    assert len(provider.calls) == 3
+
+
+async def test_a_secret_that_stays_as_it_is_costs_no_mint(replica, provider, time, tmp_path):
+    file = tmp_path / "secret"
+    file.write_text("one")
+    issuer = replica.wrap(provider, options={"secret": {"file": str(file)}})
+    await issuer.issue(scope())
+    to_start(time, replica)
+    first = await issuer.issue(scope())
+    for _ in range(5):
+        time.move(timedelta(minutes=1))
+        assert await issuer.issue(scope()) is first
     assert len(provider.calls) == 2
 
 
@@ -295,16 +331,25 @@ class TestRefreshAhead:
         await settle()
         assert len(provider.calls) == 4
 
-    async def test_a_bug_in_a_refresh_is_not_lost(self, issuer, replica, provider, time, caplog):
+    async def test_a_bug_in_a_refresh_is_not_lost_and_its_words_are_not_repeated(
+        self, issuer, replica, provider, time, caplog
+    ):
         await issuer.issue(scope())
         to_start(time, replica)
         await issuer.issue(scope())
         time.move(rhythm(replica).width - SECOND)
-        provider.failure = ZeroDivisionError()
-        with caplog.at_level(logging.ERROR):
+        provider.failure = TypeError("unexpected answer: SecretKey hunter2")
+        provider.failure.__cause__ = ValueError("hunter2")
+        with caplog.at_level(logging.DEBUG):
             await issuer.issue(scope())
             await settle()
-        assert "ZeroDivisionError" in caplog.text
+        (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
+        assert "lake" in record.message
+        assert "TypeError" in record.message
+        # Where it was, and not what it said.
+        assert "doubles.py" in record.message
+        assert record.exc_info is None
+        assert "hunter2" not in caplog.text
 
     async def test_there_are_only_so_many_at_once(self, issuer, replica, provider, time):
         scopes = [scope(f"s3://lake/{number}") for number in range(40)]

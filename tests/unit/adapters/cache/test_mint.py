@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
+from functools import partial
 
 import pytest
 
-from gateway.adapters.cache import mint as module
 from gateway.adapters.cache.backoff import Backoff
 from gateway.adapters.cache.mint import Mint
 from gateway.adapters.cache.rhythm import rhythm_of
@@ -21,9 +22,14 @@ def series():
 
 
 @pytest.fixture
-def mint(provider, series, time):
+def new_mint(provider, series, time):
     backoff = Backoff(lambda: 0.5, time.monotonic)
-    return Mint(provider, series=series, backoff=backoff, clock=time.clock, monotonic=time.monotonic)
+    return partial(Mint, provider, series=series, backoff=backoff, clock=time.clock, monotonic=time.monotonic)
+
+
+@pytest.fixture
+def mint(new_mint):
+    return new_mint()
 
 
 async def test_a_fresh_credential_may_be_kept_until_it_is_of_no_use(mint, series, time):
@@ -37,12 +43,11 @@ async def test_what_the_provider_is_told_is_the_scope_and_nothing_else(mint, pro
     assert provider.calls == [scope()]
 
 
-async def test_a_provider_that_never_answers_does_not_hold_up_for_ever(mint, provider, series, monkeypatch):
-    # The time-out is by the loop's own clock, which no test can move.
-    monkeypatch.setattr(module, "LONGEST", 0.01)
+async def test_a_provider_that_never_answers_does_not_hold_up_for_ever(new_mint, provider, series):
     provider.gate.clear()
     with pytest.raises(Unavailable, match="in time"):
-        await mint.issue(scope(), RHYTHM)
+        # By the loop's own clock, which no test can move.
+        await new_mint(longest=timedelta(milliseconds=10)).issue(scope(), RHYTHM)
     assert series.mints[Outcome.UNAVAILABLE] == 1
 
 

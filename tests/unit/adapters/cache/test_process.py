@@ -58,6 +58,6 @@ async def test_a_missing_package_is_a_fault_that_says_what_to_install(metrics):
     def missing(name: str) -> object:
         raise ImportError(name=name)
 
-    with pytest.raises(ConfigError, match=r"cache\.redis: needs the package redis.*sluice\[redis\]"):
+    with pytest.raises(ConfigError, match=r"cache\.redis: needs the package redis.*sluice-gateway\[redis\]"):
         async with open_redis(RedisConfig(url=NOWHERE), metrics, missing):
             pass

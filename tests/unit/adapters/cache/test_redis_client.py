@@ -58,6 +58,15 @@ async def test_a_cluster_is_one():
         assert isinstance(client, RedisCluster)
 
 
+@pytest.mark.parametrize("cluster", [False, True])
+async def test_a_client_that_cannot_be_closed_is_no_error(cluster):
+    async def fail() -> None:
+        raise ValueError("answers are out of step")
+
+    async with redis_client(config(url="redis://cache.example", cluster=cluster)) as client:
+        client.aclose = fail
+
+
 @pytest.mark.parametrize("tls", [None, {"ca": "/ca.pem"}])
 async def test_sentinels_have_a_user_of_their_own(tls):
     sentinel = {"addresses": ["a:1", "b:2"], "service": "lake", "username": "s", "password": "sentinel"}

@@ -295,3 +295,24 @@ async def test_in_need_the_old_credential_of_another_replica_is_handed_out(new_r
         assert await issuer.issue(scope()) == old
     assert two.sources() == {"stale": 3}
     assert len(provider.calls) == 2
+
+
+async def test_in_need_an_old_credential_of_another_replica_has_five_minutes_left(
+    new_replica, provider, redis, time
+):
+    first = await started(new_replica, provider)
+    to_turn(first, time)
+    redis.values.clear()
+    # So little that it ends soon after its window.
+    provider.life = 31 * MINUTE
+    old = await new_replica().wrap(provider).issue(scope())
+    to_turn(first, time)
+    # A Redis that keeps it for too long, or whose clock is slow.
+    for name, (value, until) in redis.values.items():
+        redis.values[name] = value, until + HOUR
+    provider.failure = Unavailable("slow down", retry_after=SECOND)
+    time.move(old.expires_at - time.now - 5 * MINUTE)
+    assert await new_replica().wrap(provider).issue(scope()) == old
+    time.move(SECOND)
+    with pytest.raises(Unavailable):
+        await new_replica().wrap(provider).issue(scope())
