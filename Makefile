@@ -87,7 +87,8 @@ lock: $(dev_ready) ## Pin the newest versions that pyproject.toml allows, with h
 	@.ci/lock
 
 clean: ## Remove the environments, caches and everything else that make has made
-	rm -rf .venv .venv-client .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .sluice *.egg-info build dist
+	rm -rf .venv .venv-client .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .sluice *.egg-info build dist \
+		recipient/build recipient/dist recipient/src/*.egg-info
 
 $(run_ready): requirements-demo.txt pyproject.toml
 	@$(call environment,.venv,requirements-demo.txt) --project --stamp $@ --stamp $(run_without_s3_ready)

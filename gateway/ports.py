@@ -139,9 +139,17 @@ class Cut:
     done: bool
     # What was done, or what the operator can do: commands, waiting times.
     words: str
+    # How long what is issued lives, where the store does not go by the life that it is asked for.
+    life: timedelta | None = None
 
 
 class Cutter(Protocol):
+    # What a cut ends for everybody, under a name that all storages that go by it have in common: an account,
+    # a parent key. Empty where it ends the credentials of one recipient only.
+    everybody: str
+    # What a cut would do that others feel, for whoever has to agree to it; empty where it would not.
+    consequence: str
+
     async def cut_off(self, recipient: str, issued_before: datetime) -> Cut:
         """Make the store refuse what was issued before that moment, where the settings allow it."""
 
@@ -157,6 +165,8 @@ class Storage:
     issuer: CredentialIssuer | None = None
     probe: Probe | None = None
     cutter: Cutter | None = None
+    # Whether its credentials open directories that differ by upper and lower case only, which was accepted.
+    folds_case: bool = False
     # What the configuration says of its credentials; a vendor leaves these alone.
     credential_life: timedelta = timedelta(hours=1)
     allow_root: bool = False
@@ -186,17 +196,37 @@ class StorageSettings:
     clock: Clock = utcnow
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionFault:
+    """What is wrong with one of an entry's settings. Quotes no value, which may be a secret."""
+
+    # Below ``options``; empty for what concerns them all.
+    path: tuple[str | int, ...] = ()
+    # In words that stand after the path.
+    message: str
+    # The nearest right name or value.
+    suggestion: str = ""
+
+
 class Vendor(Protocol):
     """A kind of store, found by entry point under the name that a storage entry gives."""
 
     # The schemes, as ``Location`` folds them, that this vendor can serve.
     schemes: frozenset[str]
+    # Whether its storages have a signer, which is what url access needs.
+    signs: bool
 
-    def check(self, options: Mapping[str, object]) -> Sequence[str]:
-        """Return what is wrong with an entry's settings, in words; empty when nothing is."""
+    def check(self, options: Mapping[str, object]) -> Sequence[OptionFault]:
+        """Return what is wrong with an entry's settings; empty when nothing is."""
 
-    def check_dir(self, options: Mapping[str, object], location: Location, life: timedelta) -> Sequence[str]:
-        """Return why no credential of that life can be issued for a table there, in words."""
+    def check_files(self, options: Mapping[str, object]) -> Sequence[OptionFault]:
+        """Return which files that sound settings name cannot be read here; elsewhere they may be there."""
+
+    def check_life(self, options: Mapping[str, object], life: timedelta) -> Sequence[str]:
+        """Return why the store never gives credentials of that life, in words; the settings are sound."""
+
+    def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
+        """Return why no credential can be issued for a table there, in words; the settings are sound."""
 
     def open(self, settings: StorageSettings) -> AbstractAsyncContextManager[Storage]: ...
 

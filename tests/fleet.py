@@ -19,7 +19,7 @@ from prometheus_client.samples import Sample
 
 from gateway.adapters.cache.fingerprint import Fingerprint
 from gateway.adapters.cache.key import scope_key
-from gateway.adapters.cache.rhythm import rhythm_of
+from gateway.adapters.cache.rhythm import Rhythm, rhythm_of
 from gateway.adapters.storage_plan import plan_storages
 from gateway.commands.bearer import hash_of
 from gateway.config.load import load
@@ -91,15 +91,23 @@ class Fleet:
             if sample.name == metric and labels.items() <= sample.labels.items()
         )
 
-    def rests(self, recipient: str, table: str, began: datetime, ended: datetime) -> bool:
-        """Tell whether the pair's window neither turned nor came near its end in that time."""
+    def most_mints(self, recipient: str, table: str, began: datetime, ended: datetime) -> int:
+        """Return for how many windows the pair's credentials may have been minted in that time.
+
+        One for each window that it was asked in, and one for the next when that had come near.
+        """
+        rhythm = self._rhythm(recipient, table)
+        first, last = rhythm.turn_at(began), rhythm.turn_at(ended)
+        windows = 1 + (last.start - first.start) // rhythm.width
+        return windows + (ended >= last.end - rhythm.ahead)
+
+    def _rhythm(self, recipient: str, table: str) -> Rhythm:
         (planned,) = plan_storages(load(self.replicas[0].edge.config_file, {}).config)
         fingerprint = Fingerprint(planned).value
         assert fingerprint is not None
         location = parse_location(f"s3://lake/tables/{table}")
         key = scope_key(fingerprint, Scope(location=location, recipient=recipient, life=LIFE))
-        rhythm = rhythm_of(key, LIFE)
-        return ended < rhythm.turn_at(began).end - rhythm.ahead
+        return rhythm_of(key, LIFE)
 
     async def _samples(self, deployment: Deployment) -> list[Sample]:
         async with self.client.get(f"{deployment.edge.metrics_url}/metrics") as response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
@@ -23,7 +23,7 @@ from vendors.boto_options import (
     WebIdentityOptions,
 )
 from vendors.boto_session import KeysCredentials, ProfileCredentials, chain_session, open_session
-from vendors.sts import translate
+from vendors.sts import Failures, is_refusal, translate
 
 _OWN_SESSION: Final = int(timedelta(hours=1).total_seconds())
 _ANY_REGION: Final = "us-east-1"
@@ -48,7 +48,6 @@ class Keys:
     access_key_id: str
     secret_access_key: str = field(repr=False)
     session_token: str = field(repr=False, default="")
-    expires_at: datetime | None = None
 
 
 class BotoIdentity:
@@ -74,8 +73,11 @@ class BotoIdentity:
             access_key_id=frozen.access_key,
             secret_access_key=frozen.secret_key,
             session_token=frozen.token or "",
-            expires_at=getattr(credentials, "_expiry_time", None),
         )
+
+    def key_id(self) -> str:
+        """Return the access key that requests are signed with."""
+        return self.keys().access_key_id
 
     def region(self) -> str:
         """Return the region that was configured, or else the one that the SDK finds."""
@@ -126,7 +128,7 @@ class BotoIdentity:
                 DurationSeconds=_OWN_SESSION,
             )
 
-        return _refreshing(ask)
+        return _refreshing(ask, options.role_arn)
 
     def _assumed_role(self, session: Any, options: AssumeRoleOptions) -> Any:
         sts = self._client(session, "sts", self._endpoint.sts)
@@ -137,7 +139,7 @@ class BotoIdentity:
         }
         if options.external_id:
             asked["ExternalId"] = options.external_id
-        return _refreshing(lambda: sts.assume_role(**asked))
+        return _refreshing(lambda: sts.assume_role(**asked), options.arn)
 
     def _client(self, session: Any, service: str, endpoint: str, *, signature_version: Any = None) -> Any:
         region = self._endpoint.region or session.get_config_variable("region") or _ANY_REGION
@@ -145,6 +147,7 @@ class BotoIdentity:
             connect_timeout=2,
             read_timeout=5,
             retries={"total_max_attempts": 2, "mode": "standard"},
+            max_pool_connections=32,
             signature_version=signature_version,
             # What a store requires is for that store to say: some take no role.
             parameter_validation=False,
@@ -161,17 +164,21 @@ class BotoIdentity:
         )
 
 
-def _refreshing(ask: Callable[[], Any]) -> Any:
+def _refreshing(ask: Callable[[], Any], role_arn: str) -> Any:
     """Return credentials that botocore asks for anew a quarter of an hour before they expire."""
+    failures = Failures(log)
 
     def fetch() -> dict[str, str]:
         try:
-            return _metadata(ask()["Credentials"])
+            found = _metadata(ask()["Credentials"])
         except (ClientError, BotoCoreError, OSError, KeyError) as exc:
             code, error = translate(exc)
-            log.warning("the gateway's own session could not be had: %s", code)
+            hint = "; check options.identity" if is_refusal(exc) else ""
+            failures.tell(f"the gateway got no session of {role_arn} for itself: {code}{hint}", code)
             # Not from it: botocore writes into its log what a refresh has raised, and STS repeats our token.
             raise error from None
+        failures.end()
+        return found
 
     return DeferredRefreshableCredentials(fetch, "assume-role")
 

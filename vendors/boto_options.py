@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from vendors.options import Options, SecretOptions, Text, check_options
+from vendors.options import Options, SecretOptions, Text, matching
 
-_KINDS: Final = "keys, profile, webIdentity, chain"
+# Stores beside AWS leave the account out, or have one of their own.
+RoleArn = Annotated[
+    str,
+    matching(
+        r"arn:[a-z-]+:iam::[^:/\s]*:role/[^\s:]+",
+        "must be the ARN of a role, such as arn:aws:iam::000000000000:role/NAME",
+    ),
+]
 
 
 class AssumeRoleOptions(Options):
     """A role that the gateway itself works as."""
 
-    arn: Text
+    arn: RoleArn
     external_id: Text | None = None
     session_name: Text = "sluice"
 
@@ -46,7 +52,7 @@ class ProfileOptions(_IdentityOptions):
 
 class WebIdentityOptions(_IdentityOptions):
     kind: Literal["webIdentity"]
-    role_arn: Text
+    role_arn: RoleArn
     token_file: Text
     session_name: Text = "sluice"
 
@@ -59,11 +65,18 @@ class ChainOptions(_IdentityOptions):
     kind: Literal["chain"]
 
 
-_PLACE: Final = r"[^/?#@\s]+$"
-_LOOPBACK: Final = r"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$"
+_PLACE: Final = r"[^/?#@\s]+"
+_LOOPBACK: Final = r"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?"
+_BARE: Final = "a host and port without user, path and query"
 # Answers of a token service hold secret keys: in the clear they stay on the machine.
-Https = Annotated[str, Field(pattern=rf"^(https://{_PLACE}|http://{_LOOPBACK})")]
-Url = Annotated[str, Field(pattern=rf"^https?://{_PLACE}")]
+Https = Annotated[
+    str,
+    matching(
+        rf"https://{_PLACE}|http://{_LOOPBACK}",
+        f"must begin with https:// (http:// is for this machine only), and be {_BARE}",
+    ),
+]
+Url = Annotated[str, matching(rf"https?://{_PLACE}", f"must begin with https:// or http://, and be {_BARE}")]
 
 AnyIdentity = KeysOptions | ProfileOptions | WebIdentityOptions | ChainOptions
 AwsIdentity = Annotated[AnyIdentity, Field(discriminator="kind")]
@@ -72,16 +85,6 @@ AwsIdentity = Annotated[AnyIdentity, Field(discriminator="kind")]
 CHAIN: Final = ChainOptions(kind="chain")
 
 
-def check_entry(model: type[Options], options: Mapping[str, object]) -> Sequence[str]:
-    """Return what is wrong with an entry's options, in words; all of them must say who the gateway is."""
-    faults = check_options(model, options)
-    identity = options.get("identity")
-    if isinstance(identity, Mapping) and "kind" in identity:
-        return faults
-    missing = f"the option 'identity' is missing, or its kind: {_KINDS}"
-    return [missing, *(fault for fault in faults if "identity" not in fault)]
-
-
 def is_clear(url: str) -> bool:
     """Tell whether what is sent to an address can be read on its way."""
-    return url.startswith("http://") and not re.match(rf"http://{_LOOPBACK}", url)
+    return url.startswith("http://") and not re.fullmatch(rf"http://{_LOOPBACK}", url)

@@ -41,7 +41,7 @@ def session_policy(location: Location, terms: PolicyTerms) -> str:
     if not terms.escapes and _SPECIAL.search(location.path):
         raise Unsupported(
             "the table's path contains *, ? or $, which this store's policies cannot name exactly: "
-            "move the table or share it by url only"
+            "move the table"
         )
     document = {"Version": "2012-10-17", "Statement": [*_statements(location, terms)]}
     # Only ASCII: STS takes no character above U+00FF, while an escape of JSON names any.

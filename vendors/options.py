@@ -1,16 +1,21 @@
-"""The options of a storage entry: one model for each vendor, and its faults in words."""
+"""The options of a storage entry: one model for each vendor."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Final, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
+from gateway.ports import OptionFault
+from vendors.option_faults import Disagreement, to_faults
+
 Text = Annotated[str, Field(min_length=1)]
+
+_EITHER: Final = "give either {file: PATH} or {value: TEXT}"
 
 
 class Options(BaseModel):
@@ -26,6 +31,16 @@ class Options(BaseModel):
         hide_input_in_errors=True,
     )
 
+    def disagreements(self) -> Iterator[OptionFault]:
+        """Return what is wrong between values each of which is fine; paths begin at this mapping."""
+        return iter(())
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        if faults := tuple(self.disagreements()):
+            raise Disagreement(faults)
+        return self
+
 
 class SecretOptions(Options):
     """A secret in the file, or the path of a file that holds it and may be replaced while we run."""
@@ -33,11 +48,9 @@ class SecretOptions(Options):
     value: SecretStr | None = None
     file: Text | None = None
 
-    @model_validator(mode="after")
-    def _one_of_both(self) -> Self:
+    def disagreements(self) -> Iterator[OptionFault]:
         if (self.value is None) == (self.file is None):
-            raise ValueError("give either value or file")
-        return self
+            yield OptionFault(message=_EITHER)
 
     def read(self) -> str:
         """Return the secret as it is now; raise ``OSError`` when its file cannot be read."""
@@ -49,13 +62,24 @@ class SecretOptions(Options):
 Model = TypeVar("Model", bound=Options)
 
 
-def check_options(model: type[Options], options: Mapping[str, object]) -> Sequence[str]:
-    """Return what is wrong with the options, in words; never a value, which may be a secret."""
+def matching(pattern: str, words: str) -> AfterValidator:
+    """Return a check that a text is of a form, which is told by the words."""
+    form = re.compile(pattern)
+
+    def check(text: str) -> str:
+        if not form.fullmatch(text):
+            raise ValueError(words)
+        return text
+
+    return AfterValidator(check)
+
+
+def check_options(model: type[Options], options: Mapping[str, object]) -> Sequence[OptionFault]:
+    """Return everything that is wrong with the options; never a value, which may be a secret."""
     try:
         model.model_validate(options)
     except ValidationError as exc:
-        found = exc.errors(include_url=False, include_input=False, include_context=False)
-        return [_words(model, dict(error)) for error in found]
+        return to_faults(model, exc, options)
     return []
 
 
@@ -64,20 +88,36 @@ def parse_options(model: type[Model], options: Mapping[str, object]) -> Model:
     return model.model_validate(options)
 
 
-def _words(model: type[Options], error: Mapping[str, Any]) -> str:
-    path = ".".join(str(part) for part in error["loc"])
-    if error["type"] == "extra_forbidden":
-        return f"unknown option {path!r}{_suggestion(model, error['loc'])}"
-    if error["type"] == "missing":
-        return f"the option {path!r} is missing"
-    message = str(error["msg"]).removeprefix("Value error, ")
-    message = message[:1].lower() + message[1:]
-    return f"{path}: {message}" if path else message
+def check_files(options: Options) -> Sequence[OptionFault]:
+    """Return which of the files that the options name cannot be read."""
+    return [
+        OptionFault(path=path, message=f"names a file that cannot be read here: {file}: {reason}")
+        for path, file in _files(options, ())
+        if (reason := _unreadable(file))
+    ]
 
 
-def _suggestion(model: type[Options], path: Sequence[str | int]) -> str:
-    if len(path) > 1:
-        return ""
-    known = [field.alias or name for name, field in model.model_fields.items()]
-    near = get_close_matches(str(path[0]), known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
+def why_unreadable(exc: OSError) -> str:
+    """Return for a log which file could not be read and why; empty when it is about no file."""
+    reason = exc.strerror or type(exc).__name__
+    return f"the file {exc.filename} cannot be read: {reason}" if isinstance(exc.filename, str) else ""
+
+
+def _files(options: Options, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    for name, field in type(options).model_fields.items():
+        value: Any = getattr(options, name)
+        path = (*above, field.alias or name)
+        if isinstance(value, Options):
+            yield from _files(value, path)
+        elif isinstance(value, str) and (name == "file" or name.endswith("_file")):
+            yield path, value
+
+
+def _unreadable(file: str) -> str:
+    try:
+        with Path(file).open("rb"):
+            return ""
+    except OSError as exc:
+        return exc.strerror or type(exc).__name__
+    except ValueError:
+        return "not a path"

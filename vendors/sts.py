@@ -18,6 +18,8 @@ from botocore.exceptions import ConnectionError as BotoConnectionError
 
 from gateway.errors import GatewayError, Unavailable, Unsupported
 from gateway.ports import StorageMetrics
+from vendors.http import retry_after
+from vendors.options import why_unreadable
 
 RECIPIENT_TAG: Final = "sluice:recipient"
 
@@ -55,7 +57,7 @@ _IDENTITY: Final = frozenset(
         "InvalidTokenId",
     }
 )
-_NO_IDENTITY: Final = "the storage does not accept the gateway's own identity; the provider has to mend that"
+_NO_IDENTITY: Final = "the storage does not accept the gateway's own identity; ask the provider of the share"
 _POLICY: Final = frozenset(
     {
         "PackedPolicyTooLarge",
@@ -99,11 +101,15 @@ class Sts:
         *,
         storage: str,
         metrics: StorageMetrics | None = None,
+        key_id: Callable[[], str] = str,
     ) -> None:
         self._open_client = open_client
         self._threads = threads
         self._storage = storage
         self._metrics = metrics
+        # The access key that requests are signed with, for the log.
+        self._key_id = key_id
+        self._failures = Failures(log)
         self._client: Any = None
         self._lock = Lock()
 
@@ -114,8 +120,15 @@ class Sts:
             answer = await loop.run_in_executor(self._threads, self._assume_role, request)
             session = _session(answer["Credentials"])
         except (ClientError, BotoCoreError, OSError, KeyError, ValueError) as exc:
+            code, error = translate(exc)
+            # The recipient learns nothing of our identity; the operator needs to know what was refused.
+            words = f"STS gave no session: {code}"
+            if is_refusal(exc):
+                words = await loop.run_in_executor(self._threads, self._refused, request, code)
+            self._failures.tell(f"storage {self._storage}: {words}", code)
             # Not from it: STS repeats a request that was signed badly, with our session token.
-            raise self._error(exc) from None
+            raise error from None
+        self._failures.end()
         self._observe(answer.get("PackedPolicySize"))
         return session
 
@@ -144,11 +157,39 @@ class Sts:
         if percent > _FULL:
             raise Unsupported("the table's path is too long for a session policy of this storage")
 
-    def _error(self, exc: Exception) -> GatewayError:
-        code, error = translate(exc)
-        # The recipient learns nothing of our identity; the operator needs the code, which is no secret.
-        log.warning("storage %s: STS gave no session: %s", self._storage, code)
-        return error
+    def _refused(self, request: SessionRequest, code: str) -> str:
+        """Return which role was refused to which key, neither of which is secret, and what to look at."""
+        try:
+            key_id = self._key_id()
+        except (BotoCoreError, ClientError, GatewayError, OSError, ValueError):
+            key_id = ""
+        role = f" of {request.role_arn}" if request.role_arn else ""
+        key = f" to the access key {key_id}" if key_id else ""
+        return f"STS gave no session{role}{key}: {code}; check options.identity and options.role"
+
+
+class Failures:
+    """Tells of a failure once, until there is another one or it goes well again."""
+
+    def __init__(self, log: logging.Logger) -> None:
+        self._log = log
+        self._last = ""
+
+    def tell(self, message: str, code: str) -> None:
+        if code != self._last:
+            self._log.warning("%s", message)
+        self._last = code
+
+    def end(self) -> None:
+        self._last = ""
+
+
+def is_refusal(exc: Exception) -> bool:
+    """Tell whether the gateway's own identity, or what it may do, was refused."""
+    if not isinstance(exc, ClientError):
+        return False
+    status = exc.response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+    return status in _REFUSED or exc.response.get("Error", {}).get("Code") in _IDENTITY
 
 
 def translate(exc: Exception) -> tuple[str, GatewayError]:
@@ -161,7 +202,8 @@ def translate(exc: Exception) -> tuple[str, GatewayError]:
         return type(exc).__name__, Unavailable("the storage's token service does not answer; try again later")
     if isinstance(exc, (BotoCoreError, OSError)):
         # Keys, a profile or a token that cannot be read.
-        return type(exc).__name__, Unavailable(_NO_IDENTITY)
+        unreadable = why_unreadable(exc) if isinstance(exc, OSError) else ""
+        return unreadable or type(exc).__name__, Unavailable(_NO_IDENTITY)
     return type(exc).__name__, Unavailable("the storage's token service gave no credential; try again later")
 
 
@@ -213,6 +255,5 @@ def _refusal(code: str, response: Mapping[str, Any]) -> GatewayError:
 
 
 def _throttled(headers: Mapping[str, str]) -> Unavailable:
-    seconds = headers.get("retry-after", "")
-    retry_after = timedelta(seconds=int(seconds) if seconds.isdecimal() else 1)
-    return Unavailable("the storage's token service is busy; try again later", retry_after=retry_after)
+    wait = retry_after(headers)
+    return Unavailable("the storage's token service is busy; try again later", retry_after=wait)

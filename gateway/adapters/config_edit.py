@@ -60,10 +60,14 @@ def with_values(text: str, place: Place, values: Values) -> str:
     raise NotEditable(f"{format_path(place)} is written in a way that cannot be changed safely by a program")
 
 
-def snippet(place: Place, values: Values) -> str:
-    """Return the change in words that a person can follow."""
+def snippet(section: str, name: str, values: Values) -> str:
+    """Return the change of an entry in words that a person can follow, wherever it stands."""
     lines = "\n".join(f"    {key}: {_plain(value)}" for key, value in values.items())
-    return f"  {format_path(place)}:\n{lines}"
+    return f"  {section}, the entry named {name}:\n{lines}"
+
+
+def changed(file: Path) -> Changed:
+    return Changed(f"{file} was changed by somebody else just now; try again")
 
 
 def replace_file(old: ConfigText, text: str) -> None:
@@ -80,7 +84,7 @@ def replace_file(old: ConfigText, text: str) -> None:
             _take_after(stream.fileno(), status)
             os.fsync(stream.fileno())
         if file.read_bytes() != old.content:
-            raise Changed(f"{old.file} was changed by somebody else just now; try again")
+            raise changed(old.file)
         draft.replace(file)
     finally:
         draft.unlink(missing_ok=True)

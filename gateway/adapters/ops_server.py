@@ -29,12 +29,17 @@ READY_TIMEOUT: Final = timedelta(seconds=5)
 _LISTEN: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%]+\]|[^\s:\[\]]*):(?P<port>\d{1,5})")
 _MAX_PORT: Final = 65535
 _JSON: Final = "application/json"
+_INDEX: Final = """\
+/metrics  what to measure, for Prometheus
+/healthz  200 while the process runs
+/readyz   200 while it can serve, else what is missing
+"""
 # How aiohttp is told to keep no access log, whatever its types say.
 _NO_LOG: Final = cast("logging.Logger", None)
 
 
 class OpsServer:
-    """Answers ``/metrics``, ``/healthz`` and ``/readyz``."""
+    """Answers ``/metrics``, ``/healthz`` and ``/readyz``, and ``/`` with the list of these."""
 
     def __init__(
         self, registry: CollectorRegistry, ready: Readiness, *, timeout: timedelta = READY_TIMEOUT
@@ -53,10 +58,14 @@ class OpsServer:
     def app(self) -> web.Application:
         app = web.Application(middlewares=[_errors_as_json])
         app.on_response_prepare.append(_finish_headers)
+        app.router.add_get("/", self._index)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/healthz", self._health)
         app.router.add_get("/readyz", self._readiness)
         return app
+
+    async def _index(self, _: web.Request) -> web.Response:
+        return web.Response(text=_INDEX)
 
     async def _metrics(self, request: web.Request) -> web.Response:
         encode, content_type = _encoder(",".join(request.headers.getall(hdrs.ACCEPT, [])))

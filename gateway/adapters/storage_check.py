@@ -2,99 +2,189 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
 
-from gateway.adapters.storage_plan import DEFAULT_VENDORS, locations_of, tables_of
+from gateway.adapters.storage_plan import DEFAULT_VENDORS
+from gateway.adapters.storage_tables import Placed, find_location, find_placed
 from gateway.adapters.vendors import VendorNotFound, find_vendor
-from gateway.config.checks.storage import Coverage
+from gateway.config.broken import Broken
+from gateway.config.checks.storage import Coverage, is_possible_life
 from gateway.config.faults import Fault
-from gateway.config.schema import Config, StorageConfig, TableConfig
-from gateway.domain.location import parse_location
+from gateway.config.path import Path, format_path
+from gateway.config.schema import Config, ServiceName, StorageConfig
 from gateway.domain.table import AccessMode
 from gateway.ports import Vendor
 
 FindVendor = Callable[[str], Vendor]
 
+_NOTHING: Final = Broken()
+# Names of stores whose vendor is called otherwise.
+_PROFILES: Final = frozenset({"seaweedfs", "minio", "ceph"})
+_MEANT: Final[Mapping[str, str]] = {
+    "gcs": "gcp",
+    "google": "gcp",
+    "adls": "azure",
+    "abfss": "azure",
+    "cloudflare": "r2",
+    "file": "local",
+}
 
-def check_storages(config: Config, find: FindVendor = find_vendor) -> Sequence[Fault]:
-    """Return every fault of a loaded configuration; imports the vendors that it needs."""
+
+def check_storages(
+    config: Config, find: FindVendor = find_vendor, broken: Broken = _NOTHING
+) -> Sequence[Fault]:
+    """Return every fault of what is not broken already; imports the vendors that are needed."""
+    if not broken.leaves(("storages",)):
+        return []
     if config.storages is None:
-        return list(_check_defaults(config, find))
-    return [*_check_entries(config.storages, find), *_check_dirs(config, config.storages, find)]
+        return list(_check_defaults(config, find, broken))
+    entries = _Entries(config=config, entries=config.storages, find=find, broken=broken)
+    return [*entries.check(), *entries.check_tables()]
 
 
-def _check_entries(entries: Sequence[StorageConfig], find: FindVendor) -> Iterator[Fault]:
-    for number, entry in enumerate(entries):
-        path = f"storages[{number}]"
+def warn_of_storages(config: Config, find: FindVendor = find_vendor) -> Sequence[str]:
+    """Return what is wrong with a configuration without faults, if it is used on this machine."""
+    return [
+        f"{format_path(('storages', number, 'options', *fault.path))}: {fault.message}"
+        for number, entry in enumerate(config.storages or ())
+        for fault in find(entry.vendor).check_files(entry.options)
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entries:
+    """The entries of ``storages``."""
+
+    config: Config
+    entries: Sequence[StorageConfig]
+    find: FindVendor
+    broken: Broken
+    # The vendors by the entries' numbers, and the entries that they have nothing to say against.
+    vendors: dict[int, Vendor] = field(default_factory=dict)
+    sound: set[int] = field(default_factory=set)
+
+    def check(self) -> Iterator[Fault]:
+        for number, entry in enumerate(self.entries):
+            if self.broken.spares(("storages", number, "vendor")):
+                yield from self._check_entry(number, entry)
+
+    def check_tables(self) -> Iterator[Fault]:
+        """Return what tables offer and their storages cannot give; ``check`` has been run to its end."""
+        if not self.broken.spares(*(("storages", number, "prefix") for number in range(len(self.entries)))):
+            # A table might belong to the one that could not be read.
+            return
+        coverage = Coverage(self.entries)
+        refused: dict[tuple[int, str], list[Placed]] = {}
+        issuing = set()
+        for placed in find_placed(self.config, self.broken):
+            number = coverage.find(placed.location)
+            # What covers nothing, or is not in order itself, has been reported as such.
+            if number is None or number not in self.vendors:
+                continue
+            if AccessMode.DIR in placed.modes and number in self.sound:
+                issuing.add(number)
+            for message in self._refusals(placed, number):
+                refused.setdefault((number, message), []).append(placed)
+        for number in sorted(issuing):
+            yield from self._check_life(number, self.entries[number])
+        yield from (_refused(message, places) for (_, message), places in refused.items())
+
+    def _check_entry(self, number: int, entry: StorageConfig) -> Iterator[Fault]:
+        path: Path = ("storages", number)
         try:
-            vendor = find(entry.vendor)
+            vendor = self.find(entry.vendor)
         except VendorNotFound as exc:
-            yield Fault(path=f"{path}.vendor", message=exc.message, suggestion=exc.suggestion)
-            continue
-        scheme = parse_location(entry.prefix).scheme
-        if scheme not in vendor.schemes:
+            yield _no_vendor(format_path((*path, "vendor")), entry.vendor, exc)
+            return
+        misplaced = list(self._check_prefix(path, entry, vendor))
+        faults = list(self._check_options(path, entry, vendor))
+        if not misplaced:
+            self.vendors[number] = vendor
+            if not faults and self._knows_options(path, entry):
+                self.sound.add(number)
+        yield from (*misplaced, *faults)
+
+    def _check_prefix(self, path: Path, entry: StorageConfig, vendor: Vendor) -> Iterator[Fault]:
+        prefix = find_location(entry.prefix) if self.broken.spares((*path, "prefix")) else None
+        if prefix is not None and prefix.scheme not in vendor.schemes:
             schemes = ", ".join(sorted(vendor.schemes))
             message = f"the vendor {entry.vendor!r} serves locations of the scheme {schemes}"
-            yield Fault(path=f"{path}.prefix", message=message, found=repr(scheme))
-        for message in vendor.check(entry.options):
-            yield Fault(path=f"{path}.options", message=message)
+            yield Fault(path=format_path((*path, "prefix")), message=message, found=repr(prefix.scheme))
+
+    def _check_options(self, path: Path, entry: StorageConfig, vendor: Vendor) -> Iterator[Fault]:
+        for fault in vendor.check(entry.options) if self._knows_options(path, entry) else ():
+            place = format_path((*path, "options", *fault.path))
+            yield Fault(path=place, message=fault.message, suggestion=fault.suggestion)
+
+    def _knows_options(self, path: Path, entry: StorageConfig) -> bool:
+        # Where there are none, they may stand under a key that nobody knows.
+        return self.broken.spares((*path, "options") if entry.options else path)
+
+    def _check_life(self, number: int, entry: StorageConfig) -> Iterator[Fault]:
+        credentials = self.config.credentials
+        path: Path = ("storages", number, "credentialLife")
+        whose = ""
+        if entry.credential_life is None and "life" in credentials.model_fields_set:
+            path, whose = ("credentials", "life"), f"for the storage {entry.name!r}: "
+        life = entry.credential_life or credentials.life
+        # What is no life for any vendor has been reported.
+        if self.broken.spares(path) and is_possible_life(life):
+            for message in self.vendors[number].check_life(entry.options, life):
+                yield Fault(path=format_path(path), message=f"{whose}{message}")
+
+    def _refusals(self, placed: Placed, number: int) -> Iterator[str]:
+        vendor, entry = self.vendors[number], self.entries[number]
+        if AccessMode.URL in placed.modes and not vendor.signs:
+            yield (
+                f"url access on the storage {entry.name!r}: the vendor {entry.vendor!r} signs no URLs yet; "
+                "set accessModes: [dir]"
+            )
+        if AccessMode.DIR in placed.modes and number in self.sound:
+            for message in vendor.check_dir(entry.options, placed.location):
+                yield f"dir access on the storage {entry.name!r}: {message}"
 
 
-def _check_dirs(config: Config, entries: Sequence[StorageConfig], find: FindVendor) -> Iterator[Fault]:
-    """Ask the vendors whether each table with dir access can have credentials for its directories."""
-    coverage = Coverage(entries)
-    vendors = {number: vendor for number, entry in enumerate(entries) if (vendor := _sound(entry, find))}
-    lives = [entry.credential_life or config.credentials.life for entry in entries]
-    refused: dict[tuple[int, str], list[tuple[str, str]]] = {}
-    for path, name, table in _dir_tables(config):
-        for where, location in locations_of(path, table):
-            number = coverage.find(location)
-            # What covers nothing, or is not in order itself, has been reported as such.
-            if number is None or number not in vendors:
-                continue
-            for message in vendors[number].check_dir(entries[number].options, location, lives[number]):
-                refused.setdefault((number, message), []).append((where, name))
-    for (number, message), places in refused.items():
-        yield _refused(entries[number], message, places)
+def _check_defaults(config: Config, find: FindVendor, broken: Broken) -> Iterator[Fault]:
+    """Name each vendor that is missing, or cannot serve, once: where it is needed first."""
+    missing: dict[str, Fault] = {}
+    refused: dict[str, list[Placed]] = {}
+    # Elsewhere, the process that signs may have storages of its own.
+    signs_here = ServiceName.PRESIGN in config.services.run
+    for placed in find_placed(config, broken):
+        name = DEFAULT_VENDORS[placed.location.scheme]
+        if name in missing:
+            continue
+        try:
+            vendor = find(name)
+        except VendorNotFound as exc:
+            missing[name] = Fault(
+                path=format_path(placed.path), message=exc.message, suggestion=exc.suggestion
+            )
+            continue
+        if AccessMode.URL in placed.modes and signs_here and not vendor.signs:
+            refused.setdefault(name, []).append(placed)
+    yield from missing.values()
+    for name, places in refused.items():
+        message = (
+            f"url access: the vendor {name!r} signs no URLs yet; name the storage in storages, "
+            "and set accessModes: [dir]"
+        )
+        yield _refused(message, places)
 
 
-def _refused(entry: StorageConfig, message: str, places: Sequence[tuple[str, str]]) -> Fault:
+def _refused(message: str, places: Sequence[Placed]) -> Fault:
     """Tell of the first place: what is said of a whole storage is the same for all its tables."""
-    (where, name), *others = places
-    more = f" (and at {len(others):,} more places)" if others else ""
-    words = f"table {name} cannot offer dir access on the storage {entry.name!r}: {message}{more}"
-    return Fault(path=where, message=words)
+    first, *others = places
+    more = f" (and at {len(others):,} more place{'s' if len(others) > 1 else ''})" if others else ""
+    words = f"table {first.table} cannot offer {message}{more}"
+    return Fault(path=format_path(first.path), message=words)
 
 
-def _sound(entry: StorageConfig, find: FindVendor) -> Vendor | None:
-    """Return the vendor of an entry that it has nothing to say against."""
-    try:
-        vendor = find(entry.vendor)
-    except VendorNotFound:
-        return None
-    is_sound = parse_location(entry.prefix).scheme in vendor.schemes and not vendor.check(entry.options)
-    return vendor if is_sound else None
-
-
-def _dir_tables(config: Config) -> Iterator[tuple[str, str, TableConfig]]:
-    """Return each table with dir access, with its path in the file and its name."""
-    for i, share in enumerate(config.shares):
-        for j, schema in enumerate(share.schemas):
-            for k, table in enumerate(schema.tables):
-                if AccessMode.DIR in (table.access_modes or share.access_modes or ()):
-                    path = f"shares[{i}].schemas[{j}].tables[{k}]"
-                    yield path, f"{share.name}.{schema.name}.{table.name}", table
-
-
-def _check_defaults(config: Config, find: FindVendor) -> Iterator[Fault]:
-    """Name each missing vendor once, where it is needed first."""
-    checked = set()
-    for path, table in tables_of(config):
-        for where, location in locations_of(path, table):
-            if location.scheme in checked:
-                continue
-            checked.add(location.scheme)
-            try:
-                find(DEFAULT_VENDORS[location.scheme])
-            except VendorNotFound as exc:
-                yield Fault(path=where, message=exc.message, suggestion=exc.suggestion)
+def _no_vendor(path: str, name: str, exc: VendorNotFound) -> Fault:
+    store = name.lower()
+    if store in _PROFILES:
+        words = f"there is no vendor {name!r}: set vendor: s3, with options.profile: {store}"
+        return Fault(path=path, message=words)
+    return Fault(path=path, message=exc.message, suggestion=_MEANT.get(store, exc.suggestion))

@@ -9,7 +9,9 @@ from importlib import import_module, metadata
 from types import ModuleType
 from typing import Final
 
-from gateway.config.faults import ConfigError
+from gateway.commands.config_argument import take_config
+from gateway.config.faults import ConfigError, Fault
+from gateway.config.nearest import nearest
 from gateway.errors import GatewayError
 
 # In the order of a user's first day. A module brings HELP, configure(parser) and run(args, env).
@@ -26,9 +28,9 @@ COMMANDS: Final = {
 }
 _EPILOG: Final = """\
 first steps:
-  sluice demo                          try it: a sample share on 127.0.0.1, no configuration
-  sluice check-config server.yaml      see what a configuration would serve
-  sluice serve --config server.yaml    serve it
+  sluice demo                                 try it: a sample share on 127.0.0.1, no configuration
+  sluice check-config --config server.yaml    see what a configuration would serve
+  sluice serve --config server.yaml           serve it
 
 before sharing directories:
   sluice verify-storage --config server.yaml    prove that credentials open one directory and nothing else
@@ -41,9 +43,8 @@ when a token or a credential has leaked:
 
 def dispatch(arguments: Sequence[str], env: Mapping[str, str]) -> int:
     """Run the command that the arguments name, and return the exit status."""
-    # Who gives no command wants to know which there are.
-    args = _parser().parse_args(arguments or ["--help"])
     try:
+        args = _parse(arguments)
         status: int = args.run(args, env)
     except ConfigError as exc:
         return _complain(str(exc), 2)
@@ -56,6 +57,19 @@ def dispatch(arguments: Sequence[str], env: Mapping[str, str]) -> int:
         sys.stderr.close()
         return 0
     return status
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    # Who gives no command wants to know which there are.
+    given = list(arguments) or ["--help"]
+    if not given[0].startswith("-") and given[0] not in COMMANDS:
+        message = f"there is no command {given[0]!r}, see: sluice --help"
+        raise ConfigError([Fault(path="", message=message, suggestion=nearest(given[0], COMMANDS))])
+    parser = _parser()
+    args, rest = parser.parse_known_args(given)
+    if left := take_config(args, rest):
+        parser.error(f"there is no argument {' '.join(left)}, see: sluice {given[0]} --help")
+    return args
 
 
 def _complain(message: str, status: int) -> int:

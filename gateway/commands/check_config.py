@@ -8,10 +8,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from gateway.adapters.catalog_yaml import build_index
-from gateway.adapters.storage_check import check_storages
+from gateway.adapters.config_check import read_whole
+from gateway.adapters.storage_check import warn_of_storages
+from gateway.commands.config_argument import add_config_argument
 from gateway.config.faults import ConfigError, Fault
-from gateway.config.load import Loaded, load, locate
+from gateway.config.load import Loaded
 from gateway.config.purpose import has_keys, runs_everything
 from gateway.config.schema import Config, RecipientConfig, ServiceName, ShareConfig, StorageConfig
 from gateway.domain.table import AccessMode
@@ -25,19 +26,22 @@ _INDENT: Final = " " * 12
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", type=Path, help="the configuration")
+    add_config_argument(parser, "the configuration")
 
 
 def run(args: argparse.Namespace, env: Mapping[str, str]) -> int:
-    file: Path = args.file
+    file: Path = args.config
     try:
-        loaded = load(file, env)
-        _check_further(loaded.config, file)
+        draft = read_whole(file, env)
     except ConfigError as exc:
         if not file.exists():
             raise
         _print_faults(file, exc.faults)
         return 1
+    if draft.faults or draft.config is None:
+        _print_faults(file, draft.faults)
+        return 1
+    loaded = Loaded(config=draft.config, warnings=draft.warnings)
     for line in summarize(loaded, file, datetime.now(UTC)):
         print(line)
     return 0
@@ -53,21 +57,10 @@ def summarize(loaded: Loaded, file: Path, now: datetime) -> Iterator[str]:
     recipients = [_recipient(recipient, now) for recipient in config.recipients]
     yield from _list("recipients", _who(config), recipients)
     yield from _list("storages", _where(config), [_storage(entry) for entry in config.storages or ()])
-    warnings = [*loaded.warnings, *_token_warnings(config, now), *_revocation_warnings(config, now)]
+    warnings = [*loaded.warnings, *warn_of_storages(config)]
+    warnings += [*_token_warnings(config, now), *_revocation_warnings(config, now)]
     if warnings:
         yield from _list("warnings", f"{len(warnings):,}", warnings)
-
-
-def _check_further(config: Config, file: Path) -> None:
-    """Raise what only shows when vendors and the catalog take the configuration up."""
-    faults = list(check_storages(config))
-    if ServiceName.CATALOG in config.services.run:
-        try:
-            build_index(config)
-        except ConfigError as exc:
-            faults += exc.faults
-    if faults:
-        raise ConfigError(locate(faults, file))
 
 
 def _print_faults(file: Path, faults: Sequence[Fault]) -> None:

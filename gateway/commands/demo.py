@@ -24,6 +24,7 @@ from gateway.commands.serve import begin, run_until_stopped
 from gateway.config.load import Loaded, load
 from gateway.demo import s3_sample
 from gateway.demo.sample import SampleCatalog, ensure_sample
+from gateway.demo.state_lock import sole_user
 from gateway.errors import InvalidArgument, Unavailable
 
 HELP = "try it: serve a sample share on 127.0.0.1, without any configuration"
@@ -36,7 +37,8 @@ _RENEW_BEFORE: Final = timedelta(days=30)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--port", type=int, default=8080, help="where to listen (default: 8080; 0: any free)")
+    # As text, so that what is no number is refused in the same words as what is no port.
+    parser.add_argument("--port", default="8080", help="where to listen (default: 8080; 0: any free)")
     parser.add_argument(
         "--state",
         metavar="DIR",
@@ -50,27 +52,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, env: Mapping[str, str]) -> int:
-    # Before the tables are built: a taken port should not cost a minute.
-    with _bound(args.port) as sock:
-        base_url = f"http://{_HOST}:{sock.getsockname()[1]}{_PREFIX}"
-        state: Path = args.state.absolute()
-        state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with _sample(state, with_s3=not args.no_s3) as (sample, s3_storage):
-            profile = state / "sample.share"
-            file = _prepare(state, profile, base_url, sample, s3_storage)
-            # The demo is what it is: settings of the environment are for `serve`.
-            own = {name: value for name, value in env.items() if not name.startswith("SLUICE_")}
+    port = _port(args.port)
+    state: Path = args.state
+    state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # The port before the tables are built: a taken one should not cost a minute.
+    with sole_user(state), _bound(port) as sock:
+        return _serve(sock, state.absolute(), env, with_s3=not args.no_s3)
 
-            def source() -> Loaded:
-                return load(file, own)
 
-            def greet(process: Running) -> None:
-                greeting = Greeting(base_url=base_url, profile=profile, metrics=process.metrics_address)
-                print(greeting.to_text(with_s3=s3_storage is not None), flush=True)
+def _serve(sock: socket.socket, state: Path, env: Mapping[str, str], *, with_s3: bool) -> int:
+    base_url = f"http://{_HOST}:{sock.getsockname()[1]}{_PREFIX}"
+    with _sample(state, with_s3=with_s3) as (sample, s3_storage):
+        profile = state / "sample.share"
+        file = _prepare(state, profile, base_url, sample, s3_storage)
+        # The demo is what it is: settings of the environment are for `serve`.
+        own = {name: value for name, value in env.items() if not name.startswith("SLUICE_")}
 
-            return run_until_stopped(
-                begin(source), source, file, on_start=greet, given=Given(http_sockets=(sock,))
-            )
+        def source() -> Loaded:
+            return load(file, own)
+
+        def greet(process: Running) -> None:
+            greeting = Greeting(base_url=base_url, profile=profile, metrics=process.metrics_address)
+            print(greeting.to_text(with_s3=s3_storage is not None), flush=True)
+
+        return run_until_stopped(
+            begin(source), source, file, on_start=greet, given=Given(http_sockets=(sock,))
+        )
 
 
 @contextmanager
@@ -94,15 +101,21 @@ def _s3_start() -> Callable[..., AbstractContextManager[tuple[SampleCatalog, dic
         from gateway.demo.s3_start import sample_on_s3  # noqa: PLC0415
     except ImportError as exc:
         _show(
-            f"going on without S3 and dir access: {exc.name} is not installed: pip install 'sluice[s3,demo]'"
+            f"going on without S3 and dir access: {exc.name} is not installed: "
+            "pip install 'sluice-gateway[s3,demo]'"
         )
         return None
     return sample_on_s3
 
 
+def _port(text: str) -> int:
+    # Not isdigit: it takes digits that int does not.
+    if not text.isdecimal() or int(text) > _MAX_PORT:
+        raise InvalidArgument(f"--port {text} is not a port: choose one from 1 to {_MAX_PORT}, or 0 for any")
+    return int(text)
+
+
 def _bound(port: int) -> socket.socket:
-    if not 0 <= port <= _MAX_PORT:
-        raise InvalidArgument(f"--port {port} is not a port: choose one from 1 to {_MAX_PORT}, or 0 for any")
     sock = socket.socket()
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

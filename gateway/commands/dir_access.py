@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gateway.adapters.catalog_yaml import build_index
 from gateway.adapters.storage_check import FindVendor
@@ -73,9 +73,13 @@ async def open_storage(
 def reason(exc: Exception) -> str:
     """Return why a storage could not be used, for the operator."""
     if isinstance(exc, ConfigError):
-        # Without the paths: they were counted in a configuration of this storage alone.
-        return "; ".join(fault.message for fault in exc.faults)
+        return "; ".join(str(replace(fault, path=_below_the_storage(fault.path))) for fault in exc.faults)
     if isinstance(exc, GatewayError):
         return exc.message
     # An SDK's text may hold more than its kind.
     return f"{type(exc).__name__}, see its documentation or the log"
+
+
+def _below_the_storage(path: str) -> str:
+    # What comes before was counted in a configuration of this storage alone.
+    return path.partition(".")[2]

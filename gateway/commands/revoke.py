@@ -10,19 +10,19 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Final
 
-from gateway.adapters.config_edit import Changed, ConfigText, NotEditable, replace_file, snippet
+from gateway.adapters.config_edit import Changed, ConfigText, NotEditable, replace_file
 from gateway.adapters.storage_check import FindVendor
 from gateway.adapters.vendors import find_vendor
-from gateway.commands.bearer import format_time
+from gateway.commands.config_argument import add_config_argument
 from gateway.commands.dir_access import choose_storages
 from gateway.commands.revocation.cache import DropCached, Dropped, drop_cached
-from gateway.commands.revocation.cutting import Outcome, Storages
-from gateway.commands.revocation.draft import check_text
+from gateway.commands.revocation.change import Change, to_text, with_changes
+from gateway.commands.revocation.cutting import Outcome, Storages, hit_with
 from gateway.commands.revocation.event import to_line
-from gateway.commands.revocation.plan import Change, Plan, apply, make_plan, storage_changes
+from gateway.commands.revocation.plan import Plan, Wish, make_plan, storage_changes
+from gateway.commands.revocation.result import Result, describe, earlier
 from gateway.config.faults import ConfigError, Fault
 from gateway.config.load import load
 from gateway.config.schema import Config
@@ -41,24 +41,23 @@ In this order:
      running gateway takes the file up within seconds, and serves nothing from before that moment.
   2. the cache: what Redis holds for the recipient is dropped, where Redis is configured.
   3. the stores: each storage whose credentials the recipient could have is asked to refuse what is
-     out already, or says what is left to do and how long it lives. Where one has done so, its entry
-     gets `revokedAt`: some refuse everybody's credentials, and others must be issued anew.
+     out already, or says what is left to do and how long it lives. One that refuses everybody's then
+     gets `revokedAt`, as does any other of the same account or parent key: they must issue anew.
 
 A file that is not yours to write (a ConfigMap): --print gives the new one, and --no-edit does steps 2
 and 3 once it is in force. After a leak that is not the recipient's fault: --keep-access.
 
-The exit status is 0 when everything is cut off, 1 when something that is out still lives or a step is
-left to you, 2 when there is no such recipient or the configuration has faults, and 3 when the file was
-not changed and nothing else was done. One line of JSON on standard error tells what was done.
+The exit status is 0 when everything is cut off, 1 when something that is out still lives, as URLs of
+single files do to their end, or a step is left to you, 2 when there is no such recipient or the
+configuration has faults, and 3 when the file was not changed and nothing else was done. One line of JSON
+on standard error tells what was done.
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     parser.add_argument("recipient", metavar="RECIPIENT", help="the recipient's name in the configuration")
-    parser.add_argument(
-        "--config", metavar="FILE", required=True, type=Path, help="the configuration, which is changed"
-    )
+    add_config_argument(parser, "the configuration, which is changed")
     parser.add_argument(
         "--storage",
         metavar="NAME",
@@ -94,30 +93,38 @@ class Revocation:
     def run(self) -> int:
         config = load(self.args.config, self.env).config
         storages = Storages(config=config, find=self.find)
-        chosen = choose_storages(config, self.args.storage) if self.args.storage else []
-        plan = asyncio.run(
-            make_plan(
-                storages, self.args.recipient, chosen, _next_second(self.clock()), keep=self.args.keep_access
-            )
-        )
+        plan = asyncio.run(make_plan(storages, self._wish(config)))
         if self.args.dry_run:
-            print(_describe(plan, edit=not self.args.no_edit))
+            print(describe(plan, edit=self._edits))
             return 0
         if self.args.print:
             return self._print(plan)
         self._confirm(plan)
-        if not self.args.no_edit and not self._edit(plan.changes):
+        if self._edits and plan.revoked_at < plan.asked_at:
+            print(earlier(plan))
+        if self._edits and plan.changes and not self._edit(plan.changes):
             return NOT_EDITED
-        if self.args.no_edit and not plan.keeps_access and not plan.recipient.disabled:
-            _complain(f"{self.args.config} does not disable {plan.recipient.name}: it may still ask for more")
         dropped, outcomes = asyncio.run(self._cut(storages, plan))
         return self._finish(config, plan, dropped, outcomes)
 
+    @property
+    def _edits(self) -> bool:
+        return not self.args.no_edit
+
+    def _wish(self, config: Config) -> Wish:
+        return Wish(
+            recipient=self.args.recipient,
+            asked_at=_next_second(self.clock()),
+            chosen=choose_storages(config, self.args.storage) if self.args.storage else (),
+            keeps_access=self.args.keep_access,
+            edits=self._edits,
+        )
+
     def _print(self, plan: Plan) -> int:
         try:
-            text, _ = self._edited(plan.changes)
-        except NotEditable as exc:
-            _complain(f"{exc}. Make this change by hand:\n\n{_lines(plan.changes)}")
+            text = with_changes(ConfigText.read(self.args.config), plan.changes, self.env)
+        except (NotEditable, Changed) as exc:
+            _complain(f"{exc}. Make this change by hand:\n\n{to_text(plan.changes)}")
             return NOT_EDITED
         sys.stdout.write(text)
         _complain(f"once this is in force everywhere: {_again(self.args)}")
@@ -128,96 +135,94 @@ class Revocation:
             return
         if not sys.stdin.isatty():
             raise ConfigError([Fault(path="", message="give --yes to revoke without being asked")])
-        print(_describe(plan, edit=not self.args.no_edit))
+        print(describe(plan, edit=self._edits))
         if input("\nGo on? [y/N] ").strip().lower() not in {"y", "yes"}:
             raise KeyboardInterrupt
 
     def _edit(self, changes: Sequence[Change]) -> bool:
         """Change the file, or say how; tell whether it was changed."""
         try:
-            text, old = self._edited(changes)
-            replace_file(old, text)
+            self._change(changes)
         except OSError as exc:
             return self._leave(changes, f"{self.args.config} cannot be written: {exc.strerror}")
-        except (NotEditable, Changed) as exc:
+        except NotEditable as exc:
             return self._leave(changes, str(exc))
-        print(f"{self.args.config} is changed, which gateways see within seconds:\n\n{_lines(changes)}\n")
+        except Changed as exc:
+            _complain(f"{exc}. Nothing was done")
+            return False
         return True
+
+    def _change(self, changes: Sequence[Change]) -> None:
+        old = ConfigText.read(self.args.config)
+        replace_file(old, with_changes(old, changes, self.env))
+        file = self.args.config
+        print(f"{file} is changed, which gateways see within seconds:\n\n{to_text(changes)}\n")
 
     def _leave(self, changes: Sequence[Change], reason: str) -> bool:
         _complain(
             f"{reason}. Nothing more was done. Make this change where the file is kept, by hand or from what "
-            f"--print gives:\n\n{_lines(changes)}\n\nand once it is in force: {_again(self.args)}"
+            f"--print gives:\n\n{to_text(changes)}\n\nand once it is in force: {_again(self.args)}"
         )
         return False
 
-    def _edited(self, changes: Sequence[Change]) -> tuple[str, ConfigText]:
-        """Return the new text, which gateways will take up, and the old one."""
-        old = ConfigText.read(self.args.config)
-        text = apply(old.text, changes)
-        check_text(text, self.env)
-        return text, old
-
     async def _cut(self, storages: Storages, plan: Plan) -> tuple[Dropped, list[Outcome]]:
         name = plan.recipient.name
-        dropped = await self.drop(storages.config, name, [entry.name for entry in plan.shared])
-        # Whoever may go on asking must not be refused what is issued from now on.
-        issued_before = plan.revoked_at if plan.keeps_access else plan.revoked_at + _RELOAD
-        return dropped, await storages.cut_off(plan.reached, name, issued_before)
+        dropped = await self.drop(storages.config, name, plan.shared)
+        # The stores are asked as of now: it costs nothing, and holds even if somebody let it in meanwhile.
+        # Whoever may go on asking must not be refused what was issued since, which gateways keep.
+        issued_before = plan.revoked_at if plan.keeps_access else plan.asked_at + _RELOAD
+        return dropped, await storages.cut_off(plan.asked, name, issued_before, self._last_issue(plan))
+
+    def _last_issue(self, plan: Plan) -> datetime:
+        """Return until when a gateway may have handed something out that is to be cut off."""
+        if plan.keeps_access:
+            return plan.revoked_at
+        # A file that others put in force did not hold from the moment that it names.
+        return (plan.revoked_at if self._edits else plan.asked_at) + _RELOAD
 
     def _finish(self, config: Config, plan: Plan, dropped: Dropped, outcomes: Sequence[Outcome]) -> int:
-        print(f"cache: {dropped.words}")
-        for line in _results(plan, outcomes):
-            print(line)
         expiry = timedelta(seconds=config.pre_signed_url_timeout_seconds)
-        print(f"URLs: those handed out for single files live until {format_time(plan.revoked_at + expiry)}")
-        done = dropped.done and all(outcome.done for outcome in outcomes)
-        done = self._mark_again(config, outcomes) and done
-        print(_closing(plan, is_done=done))
-        edited = not self.args.no_edit
-        print(to_line(plan, outcomes, is_edited=edited, is_dropped=dropped.done), file=sys.stderr)
-        return 0 if done else INCOMPLETE
+        result = Result(
+            plan=plan,
+            is_edited=self._edits and bool(plan.changes),
+            dropped=dropped,
+            outcomes=outcomes,
+            urls_until=self._last_issue(plan) + expiry if plan.has_urls else None,
+            lacking=self._lacking(plan, outcomes),
+        )
+        for line in result.lines():
+            print(line)
+        print(result.closing())
+        print(to_line(result), file=sys.stderr)
+        return 0 if result.done else INCOMPLETE
 
-    def _mark_again(self, config: Config, outcomes: Sequence[Outcome]) -> bool:
-        """See that gateways issue anew where a store refuses from now on; tell whether that is so."""
-        # Some refuse everybody's: what was issued since the first change would be kept and opens nothing.
-        names = {outcome.storage for outcome in outcomes if outcome.done}
-        changes = list(storage_changes(config, names, _next_second(self.clock())))
-        return self.args.no_edit or not changes or self._edit(changes)
+    def _lacking(self, plan: Plan, outcomes: Sequence[Outcome]) -> list[Change]:
+        """Return what the file still does not say."""
+        again = self._mark_again(plan, outcomes)
+        names = {change.entry.name for change in again}
+        first = () if self._edits else plan.changes
+        return [
+            *(one for one in first if one.section == "recipients" or one.entry.name not in names),
+            *again,
+        ]
 
-
-def _describe(plan: Plan, *, edit: bool) -> str:
-    storages = ", ".join(f"{entry.name} ({entry.vendor})" for entry in plan.reached) or "none"
-    lines = [f"to change in the configuration:\n\n{_lines(plan.changes)}\n"] if edit else []
-    lines.append(f"to drop from the cache: what was issued to {plan.recipient.name}")
-    lines.append(f"to cut off in storages: {storages}")
-    if plan.shared:
-        names = ", ".join(entry.name for entry in plan.shared)
-        lines.append(f"everybody's credentials are one in: {names}; other recipients have to ask again there")
-    return "\n".join(lines)
-
-
-def _lines(changes: Sequence[Change]) -> str:
-    return "\n".join(snippet(change.place, change.values) for change in changes)
-
-
-def _results(plan: Plan, outcomes: Sequence[Outcome]) -> list[str]:
-    if not outcomes:
-        return [f"storages: none issues credentials for a table of {plan.recipient.name}"]
-    lines = []
-    for outcome in outcomes:
-        state = "cut off" if outcome.done else f"NOT cut off, lives until {format_time(outcome.lives_until)}"
-        lines.append(f"{outcome.storage} ({outcome.vendor}): {state}: {outcome.words}")
-    return lines
-
-
-def _closing(plan: Plan, *, is_done: bool) -> str:
-    name = plan.recipient.name
-    if not is_done:
-        return f"{name} is not cut off from everything: see above for what is left to do"
-    if plan.keeps_access:
-        return f"what was issued to {name} is cut off; {name} may ask for more"
-    return f"{name} is cut off; to let it in again, remove `disabled` from its entry and keep `revokedAt`"
+    def _mark_again(self, plan: Plan, outcomes: Sequence[Outcome]) -> list[Change]:
+        """See that gateways issue anew where a store refuses everybody's; return what could not be marked."""
+        names = hit_with([*plan.asked, *plan.others], [one.storage for one in outcomes if one.done])
+        if not names:
+            return []
+        # What was issued since the first change would be kept, and opens nothing.
+        moment = _next_second(self.clock())
+        try:
+            changes = storage_changes(load(self.args.config, self.env).config, names, moment)
+            if not self._edits:
+                return changes
+            self._change(changes)
+        except (OSError, NotEditable, Changed, ConfigError) as exc:
+            _complain(f"{', '.join(sorted(names))} could not be given another revokedAt: {exc}")
+            entries = [one.entry for one in (*plan.asked, *plan.others) if one.entry.name in names]
+            return [Change(entry=entry, revoked_at=moment) for entry in entries]
+        return []
 
 
 def _again(args: argparse.Namespace) -> str:

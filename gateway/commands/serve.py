@@ -12,14 +12,16 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Final
 
+from gateway.adapters.config_check import load_or_tell_all
 from gateway.adapters.json_log import configure_logging
 from gateway.bootstrap import Running, running
 from gateway.bootstrap.given import Given
 from gateway.bootstrap.signals import stop_signals
 from gateway.bootstrap.supervisor import supervise
 from gateway.bootstrap.worker import Inheritance
+from gateway.commands.config_argument import add_config_argument
 from gateway.config.faults import ConfigError
-from gateway.config.load import Loaded, load, locate
+from gateway.config.load import Loaded, locate
 from gateway.config.schema import Config
 
 HELP = "run the gateway, or some of its services, from a configuration file"
@@ -31,13 +33,7 @@ log = logging.getLogger(__name__)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--config",
-        metavar="FILE",
-        required=True,
-        type=Path,
-        help="the configuration; a reference server's YAML works as it is",
-    )
+    add_config_argument(parser, "the configuration; a reference server's YAML works as it is")
     # Only a supervisor has something to hand down.
     parser.add_argument("--worker", type=Inheritance.from_argument, help=argparse.SUPPRESS)
 
@@ -47,7 +43,7 @@ def run(args: argparse.Namespace, env: Mapping[str, str]) -> int:
     inheritance: Inheritance | None = args.worker
 
     def source() -> Loaded:
-        return load(file, env)
+        return load_or_tell_all(file, env)
 
     config = begin(source)
     if config.http.workers > 1 and inheritance is None:

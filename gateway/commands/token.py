@@ -15,9 +15,11 @@ from typing import Final
 import yaml
 
 from gateway.commands.bearer import format_time, hash_of, new_token, profile_of, write_private
+from gateway.commands.config_argument import add_config_argument
 from gateway.config.checks.http import find_url_fault
 from gateway.config.faults import ConfigError, Fault
 from gateway.config.load import read
+from gateway.config.nearest import NEAR_MISS, nearest
 from gateway.config.schema import Config
 from gateway.config.value import parse_moment, parse_span
 from gateway.domain.name import fold
@@ -31,9 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     new = actions.add_parser("new", help="make a token", description="Make a token; it is shown once.")
     new.add_argument("recipient", metavar="RECIPIENT", help="the name of the recipient")
-    new.add_argument(
-        "--config", metavar="FILE", type=Path, help="the configuration, whose publicUrl the profile names"
-    )
+    add_config_argument(new, "the configuration, whose publicUrl the profile names", required=False)
     new.add_argument(
         "--expires",
         metavar="SPAN|DATE",
@@ -73,6 +73,11 @@ def _new(args: argparse.Namespace, env: Mapping[str, str]) -> int:
         _write(profile, profile_of(endpoint, token, expires_at), replace=args.force)
     print(f"The token of {args.recipient}, which is not shown again:\n\n  {token}\n")
     print(_snippet(args.recipient, token, expires_at, config))
+    if meant := _known_like(args.recipient, config):
+        print(
+            f"sluice: {args.config} has no recipient {args.recipient!r} yet; did you mean {meant}?",
+            file=sys.stderr,
+        )
     if profile is not None:
         print(f"\nThe profile file for {args.recipient}, which holds the token too:\n\n  {profile}")
     return 0
@@ -93,7 +98,7 @@ def _read_config(file: Path | None, env: Mapping[str, str]) -> Config | None:
     draft = read(file, env)
     # A configuration that waits for its first token has this fault until the token is in it.
     if any(fault.path != "recipients" for fault in draft.faults):
-        print(f"sluice: {file} has faults, see: sluice check-config {file}", file=sys.stderr)
+        print(f"sluice: {file} has faults, see: sluice check-config --config {file}", file=sys.stderr)
     return draft.config
 
 
@@ -148,6 +153,12 @@ def _snippet(recipient: str, token: str, expires_at: datetime | None, config: Co
         return f"Add to {place} in the configuration:\n\n{_yaml([entry], indent=6)}"
     whole = {"name": recipient, "tokens": [entry], "shares": ["NAME OF A SHARE"]}
     return f"Add to recipients in the configuration:\n\n{_yaml([whole], indent=2)}"
+
+
+def _known_like(recipient: str, config: Config | None) -> str:
+    """Return a recipient whose name was perhaps misspelt; none for one that is known, or like no other."""
+    names = [known.name for known in config.recipients] if config else []
+    return "" if fold(recipient) in map(fold, names) else nearest(recipient, names, NEAR_MISS)
 
 
 def _yaml(value: object, *, indent: int) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import ValidationError
 
+from gateway.config.broken import Broken
 from gateway.config.checks import check
 from gateway.config.document import find_lines, parse_document
 from gateway.config.environment import overlay
@@ -20,6 +22,7 @@ from gateway.config.schema import Config
 from gateway.config.unknown import known_part
 from gateway.config.wording import report_errors
 
+_LAST_STEP: Final = re.compile(r"(?:(?:^|\.)[^.\[\]]+|\[[^\[\]]*\])$")
 # A repaired entry may show a fault that the broken one hid; no entry hides more than a few.
 _ATTEMPTS: Final = 4
 
@@ -38,6 +41,8 @@ class Draft:
     config: Config | None
     faults: tuple[Fault, ...] = ()
     warnings: tuple[str, ...] = ()
+    # What of the configuration is made up.
+    broken: Broken = field(default_factory=Broken)
 
 
 def load(file: Path, env: Mapping[str, str]) -> Loaded:
@@ -60,13 +65,13 @@ def read(file: Path, env: Mapping[str, str]) -> Draft:
         check(config, report)
         config = _settled(config, env)
     faults = report.faults(_lines(text)) if report.has_faults else ()
-    return Draft(config=config, faults=faults, warnings=report.warnings())
+    return Draft(config=config, faults=faults, warnings=report.warnings(), broken=report.broken)
 
 
 def locate(faults: Iterable[Fault], file: Path) -> tuple[Fault, ...]:
     """Return faults that were found after loading, with their lines in the file."""
-    lines = {format_path(path): line for path, line in _lines(_read_text(file)).items()}
-    return tuple(replace(fault, line=lines.get(fault.path)) for fault in faults)
+    lines = {format_path(path): line for path, line in _lines(_read_text(file)).items() if path}
+    return tuple(replace(fault, line=_line(fault.path, lines)) for fault in faults)
 
 
 def _settled(config: Config, env: Mapping[str, str]) -> Config:
@@ -87,6 +92,14 @@ def _read_text(file: Path) -> str:
         ) from None
     except ValueError:
         raise ConfigError([Fault(path="", message=f"the configuration {file} is not UTF-8 text")]) from None
+
+
+def _line(path: str, lines: Mapping[str, int]) -> int | None:
+    """Return the line of a path, or of the nearest one above it that stands in the file."""
+    while path and path not in lines:
+        above = _LAST_STEP.sub("", path)
+        path = above if above != path else ""
+    return lines.get(path)
 
 
 def _lines(text: str) -> Mapping[tuple[str | int, ...], int]:

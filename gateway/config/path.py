@@ -15,7 +15,8 @@ _SECRET_NAME: Final = re.compile(
     re.IGNORECASE,
 )
 _SECRET_SECTIONS: Final = frozenset({"keys", "authorization", "options", "tokens"})
-_EXPIRY: Final = ("expires",)
+# Keys of our own that stand among secrets, or are called like some, and hold none.
+_HARMLESS: Final = frozenset({"expires", "credentialLife", "life", "regionAndEndpoint", "r2Credentials"})
 _LOOKS_RANDOM: Final = re.compile(
     r"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9].*[0-9])[A-Za-z0-9+_=-][A-Za-z0-9+/_=-]{23,}"
 )
@@ -60,7 +61,7 @@ def looks_secret(text: str) -> bool:
 def is_secret(path: Path) -> bool:
     """Tell whether what stands at the path must not be shown."""
     names = [step for step in path if isinstance(step, str)]
-    return path[-1:] != _EXPIRY and any(
+    return _HARMLESS.isdisjoint(path[-1:]) and any(
         name in _SECRET_SECTIONS or _SECRET_NAME.search(name) for name in names
     )
 

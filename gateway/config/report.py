@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from gateway.config.broken import Broken
 from gateway.config.faults import Fault
 from gateway.config.path import Path, describe, format_path, redacted
 
@@ -20,7 +21,7 @@ class Report:
         self._warnings: dict[tuple[Path, str], list[Path]] = {}
         # Environment variables by the path of the value that came from them.
         self._origins: dict[Path, str] = {}
-        self._broken: tuple[Path, ...] = ()
+        self.broken = Broken()
 
     def note_origin(self, path: Path, variable: str) -> None:
         self._origins[path] = variable
@@ -44,13 +45,11 @@ class Report:
 
     def mark_broken(self) -> None:
         """Remember where the faults so far are: what follows from those is not reported too."""
-        self._broken = tuple(self._faults)
+        self.broken = Broken(self._faults)
 
     def is_intact(self, *paths: Path) -> bool:
         """Tell whether nothing was broken at, above or below these paths."""
-        return not any(
-            path[: len(broken)] == broken[: len(path)] for broken in self._broken for path in paths
-        )
+        return self.broken.spares(*paths)
 
     @property
     def has_faults(self) -> bool:

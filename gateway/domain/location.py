@@ -63,6 +63,33 @@ class Location:
     def is_root(self) -> bool:
         return not self.path
 
+    @property
+    def root(self) -> Location:
+        """Return the bucket, container or file system that this lies in."""
+        text = self._head
+        return self._at("", text.removesuffix("/") if self.authority else text)
+
+    @property
+    def parent(self) -> Location:
+        """Return the directory above; the root has none above itself."""
+        path = self.path.rpartition("/")[0]
+        return self._at(path, f"{self._head}{path}") if path else self.root
+
+    def child(self, name: str) -> Location:
+        """Return the directory of that name in this one; raise ``InvalidArgument`` for what names none."""
+        if not name or "/" in name:
+            raise InvalidArgument(f"the name of a directory is not empty and has no slash: {name!r}")
+        # Only the text of a local root ends with its slash.
+        return parse_location(f"{self.text}{name}" if self.text.endswith("/") else f"{self.text}/{name}")
+
+    @property
+    def _head(self) -> str:
+        """Return what stands before the path, which is kept as it was given."""
+        return self.text[: len(self.text) - len(self.path)]
+
+    def _at(self, path: str, text: str) -> Location:
+        return Location(scheme=self.scheme, authority=self.authority, path=path, text=text)
+
     def covers(self, other: Location) -> bool:
         """Tell whether ``other`` is this directory or lies below it."""
         if (self.scheme, self.authority) != (other.scheme, other.authority):

@@ -32,31 +32,38 @@ class AzureHarness:
     def location(self, directory: str) -> Location:
         return parse_location(f"{self.storage.prefix.text}/{directory}")
 
+    def elsewhere(self, directory: str) -> Location:
+        other, host = f"{self._container}-other", self.storage.prefix.authority.partition("@")[2]
+        self._account.make_container(other)
+        return parse_location(f"abfss://{other}@{host}/{directory}")
+
     async def put(self, at: Location, path: str, content: bytes) -> None:
-        await asyncio.to_thread(self._account.put, self._container, f"{at.path}/{path}", content)
+        await asyncio.to_thread(self._account.put, _container(at), f"{at.path}/{path}", content)
 
     async def read(self, credential: Credential, at: Location, path: str) -> bytes:
         key = f"{at.path}/{path}"
-        return await self._ask(credential, lambda lake: lake.download_blob(key).readall())
+        return await self._ask(credential, at, lambda lake: lake.download_blob(key).readall())
 
     async def listing(self, credential: Credential, at: Location, prefix: str) -> Sequence[str]:
-        return await self._ask(credential, lambda lake: list(lake.list_blob_names(name_starts_with=prefix)))
+        return await self._ask(
+            credential, at, lambda lake: list(lake.list_blob_names(name_starts_with=prefix))
+        )
 
     async def write(self, credential: Credential, at: Location, path: str, content: bytes) -> None:
         key = f"{at.path}/{path}"
-        await self._ask(credential, lambda lake: lake.upload_blob(key, content, overwrite=True))
+        await self._ask(credential, at, lambda lake: lake.upload_blob(key, content, overwrite=True))
 
     async def delete(self, credential: Credential, at: Location, path: str) -> None:
-        await self._ask(credential, lambda lake: lake.delete_blob(f"{at.path}/{path}"))
+        await self._ask(credential, at, lambda lake: lake.delete_blob(f"{at.path}/{path}"))
 
-    async def _ask(self, credential: Credential, call: Callable[[ContainerClient], T]) -> T:
-        return await asyncio.to_thread(self._call, credential, call)
+    async def _ask(self, credential: Credential, at: Location, call: Callable[[ContainerClient], T]) -> T:
+        return await asyncio.to_thread(self._call, credential, at, call)
 
-    def _call(self, credential: Credential, call: Callable[[ContainerClient], T]) -> T:
+    def _call(self, credential: Credential, at: Location, call: Callable[[ContainerClient], T]) -> T:
         assert isinstance(credential.secret, AzureUserDelegationSas)
         with ContainerClient(
             self._account.endpoint,
-            self._container,
+            _container(at),
             credential=credential.secret.sas_token,
             connection_verify=str(self._account.ca),
             retry_total=0,
@@ -65,6 +72,10 @@ class AzureHarness:
                 return call(lake)
             except HttpResponseError as exc:
                 raise _told(exc) from exc
+
+
+def _container(at: Location) -> str:
+    return at.authority.partition("@")[0]
 
 
 def _told(exc: HttpResponseError) -> Exception:

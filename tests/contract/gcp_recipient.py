@@ -24,6 +24,10 @@ class GcpHarness:
     def location(self, directory: str) -> Location:
         return parse_location(f"{self.storage.prefix.text}/{directory}")
 
+    def elsewhere(self, directory: str) -> Location:
+        bucket = self._cloud.storage.make_bucket(f"{self.storage.prefix.authority}-other")
+        return parse_location(f"gs://{bucket}/{directory}")
+
     async def put(self, at: Location, path: str, content: bytes) -> None:
         await asyncio.to_thread(self._cloud.storage.put, at.authority, f"{at.path}/{path}", content)
 

@@ -7,9 +7,10 @@ which shares no code with the vendor.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 
@@ -38,6 +39,9 @@ class Harness(Protocol):
 
     def location(self, directory: str) -> Location:
         """Return the location of a directory below the storage's prefix."""
+
+    def elsewhere(self, directory: str) -> Location:
+        """Return a location in another bucket or container, which the gateway's own identity reads, too."""
 
     async def put(self, at: Location, path: str, content: bytes) -> None:
         """Store an object as the table's owner would."""
@@ -148,6 +152,23 @@ class IssuerContract:
         with pytest.raises(Denied):
             await harness.listing(credential, other, f"{other.path}/")
 
+    async def test_another_bucket_stays_closed_below_the_same_path(self, harness):
+        table, credential = await shared(harness, "orders")
+        other = harness.elsewhere(_below(harness, table))
+        assert (other.path, other.authority != table.authority) == (table.path, True)
+        await harness.put(other, "part-0", b"secret")
+
+        with pytest.raises(Denied):
+            await harness.read(credential, other, "part-0")
+        with pytest.raises(Denied):
+            await harness.listing(credential, other, f"{other.path}/")
+        with pytest.raises(Denied):
+            await harness.listing(credential, other, "")
+        # Nothing but the credential keeps it closed, where a storage's issuer signs for other buckets at all.
+        with suppress(Unsupported):
+            own = await issue(harness, other)
+            assert await harness.read(own, other, "part-0") == b"secret"
+
     async def test_nothing_can_be_written_or_deleted(self, harness):
         table, credential = await shared(harness, "orders")
 
@@ -242,6 +263,94 @@ class IssuerContract:
         assert await verdict(Action.LIST, harness.location(base), "") is Verdict.DENIED
         assert await verdict(Action.WRITE, table, "new") is Verdict.DENIED
         assert await verdict(Action.DELETE, table, "none") is Verdict.DENIED
+
+
+class S3Harness(Harness, Protocol):
+    async def call(self, credential: Credential, method: str, **parameters: object) -> Mapping[str, Any]:
+        """Call S3 by boto3's name of the method; raise ``Denied`` or ``Missing``."""
+
+    async def assume_role(self, credential: Credential) -> Credential | None:
+        """Ask for a session without a policy, as the gateway asks for its own; None where that is refused."""
+
+
+# What a recipient never needs of an object, and what would tell him more than its content.
+REFUSED_ON_OBJECTS: Mapping[str, Mapping[str, object]] = {
+    "get_object_tagging": {},
+    "get_object_acl": {},
+    "put_object_acl": {"ACL": "public-read"},
+    "put_object_tagging": {"Tagging": {"TagSet": [{"Key": "a", "Value": "b"}]}},
+    "create_multipart_upload": {},
+}
+
+
+class S3IssuerContract(IssuerContract):
+    """The contract of stores that speak S3, which can be asked for more."""
+
+    async def test_nothing_is_copied_from_a_neighbour_or_within(self, harness):
+        base = f"base-{secrets.token_hex(4)}"
+        table, credential = await shared(harness, "orders", base)
+        other = harness.location(f"{base}/orders2")
+        await harness.put(other, "part-0", b"secret")
+
+        for source in (other, table):
+            from_there = {"Bucket": source.authority, "Key": f"{source.path}/part-0"}
+            with pytest.raises(Denied):
+                await harness.call(
+                    credential,
+                    "copy_object",
+                    Bucket=table.authority,
+                    Key=f"{table.path}/copied",
+                    CopySource=from_there,
+                )
+        with pytest.raises(Missing):
+            await harness.read(credential, table, "copied")
+
+    @pytest.mark.parametrize("method", ["list_objects", "list_object_versions", "list_multipart_uploads"])
+    async def test_listing_of_another_kind_shows_nothing_from_above(self, harness, method):
+        base = f"base-{secrets.token_hex(4)}"
+        table, credential = await shared(harness, "orders", base)
+        above = table.path.rpartition("/")[0]
+
+        for prefix in ("", above, f"{above}/", table.path, f"{table.path}2/"):
+            with pytest.raises(Denied):
+                await harness.call(credential, method, Bucket=table.authority, Prefix=prefix)
+        with pytest.raises(Denied):
+            await harness.call(credential, method, Bucket=table.authority)
+
+    async def test_nothing_is_deleted_in_bulk(self, harness):
+        table, credential = await shared(harness, "orders")
+        keys = [{"Key": f"{table.path}/{path}"} for path in ("part-0", "_delta_log/0.json")]
+
+        with pytest.raises(Denied):
+            await harness.call(credential, "delete_objects", Bucket=table.authority, Delete={"Objects": keys})
+        assert await harness.read(credential, table, "part-0") == b"rows"
+        assert await harness.read(credential, table, "_delta_log/0.json") == b"log"
+
+    @pytest.mark.parametrize("method", REFUSED_ON_OBJECTS)
+    async def test_object_is_read_and_nothing_else_is_done_to_it(self, harness, method):
+        table, credential = await shared(harness, "orders")
+        place = {"Bucket": table.authority, "Key": f"{table.path}/part-0"}
+
+        with pytest.raises(Denied):
+            await harness.call(credential, method, **place, **REFUSED_ON_OBJECTS[method])
+
+
+class StsIssuerContract(S3IssuerContract):
+    """The contract of stores with a token service, which the recipient of a session can call as well."""
+
+    async def test_session_has_no_wider_session(self, harness):
+        base = f"base-{secrets.token_hex(4)}"
+        _table, credential = await shared(harness, "orders", base)
+        other = harness.location(f"{base}/orders2")
+        await harness.put(other, "part-0", b"secret")
+
+        wider = await harness.assume_role(credential)
+
+        if wider is not None:
+            with pytest.raises(Denied):
+                await harness.read(wider, other, "part-0")
+            with pytest.raises(Denied):
+                await harness.listing(wider, other, f"{other.path}/")
 
 
 async def shared(harness: Harness, name: str, base: str = "") -> tuple[Location, Credential]:

@@ -18,7 +18,8 @@ from gateway.domain.key import Key, Keys
 from gateway.domain.location import Location, parse_location
 from gateway.edge.handlers.files import FilesHandler
 from gateway.ports import Storage, StorageSettings
-from tests.contract.vendor import Fetched, Harness, VendorContract
+from tests.contract.test_issuing import OnAzure, OnGcp, OnMinio, OnR2, OnSeaweedFS
+from tests.contract.vendor import Fetched, Harness, ReaderContract, VendorContract
 from tests.fakes.file_server import files_app
 
 
@@ -72,6 +73,29 @@ async def harness(request, tmp_path) -> AsyncIterator[Harness]:
 
 class TestVendor(VendorContract):
     """Each test of the contract, for each vendor."""
+
+
+class TestSeaweedFS(OnSeaweedFS, ReaderContract):
+    pass
+
+
+class TestMinio(OnMinio, ReaderContract):
+    pass
+
+
+class TestAzure(OnAzure, ReaderContract):
+    pass
+
+
+class TestGcp(OnGcp, ReaderContract):
+    pass
+
+
+class TestR2(OnR2, ReaderContract):
+    @pytest.fixture
+    def mint(self):
+        """Reading does not depend on who signs what is given to recipients."""
+        return "local"
 
 
 def _write(file: Path, content: bytes) -> None:

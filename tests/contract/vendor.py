@@ -5,6 +5,8 @@ A vendor joins by a harness: its storage, opened on a store that the suite can w
 
 from __future__ import annotations
 
+import asyncio
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -13,7 +15,7 @@ from typing import Protocol
 import pytest
 
 from gateway.domain.file_path import encode_path
-from gateway.domain.location import Location
+from gateway.domain.location import Location, parse_location
 from gateway.domain.window import Window
 from gateway.errors import NotFound
 from gateway.ports import LogReader, Signer, Storage
@@ -30,50 +32,154 @@ class Fetched:
     headers: Mapping[str, str]
 
 
-class Harness(Protocol):
+class ReaderHarness(Protocol):
     storage: Storage
 
     def location(self, directory: str) -> Location:
         """Return the location of a directory below the storage's prefix; of the prefix for an empty one."""
 
-    async def put(self, location: Location, path: str, content: bytes) -> None: ...
+    async def put(self, location: Location, path: str, content: bytes) -> None:
+        """Store an object as the table's owner would."""
 
+
+class Harness(ReaderHarness, Protocol):
     async def delete(self, location: Location, path: str) -> None: ...
 
     async def fetch(self, url: str, method: str = "GET", headers: Mapping[str, str] | None = None) -> Fetched:
         """Send the request with an HTTP client that is given the URL as text, and no credential."""
 
 
-class VendorContract:
-    """Tests over a fixture ``harness``."""
+# Names that a URL, a pattern or a listing could take for something else.
+AWKWARD = (
+    "a*b",
+    "f?o",
+    "${x}",
+    "it's",
+    "50%",
+    "%41bc",
+    "a b",
+    "a+b",
+    "é",
+    "naïve-日本",
+    "#1",
+    "a,b;c&d=e",
+)
+# As the protocol of the log names its files, in the order of a listing.
+LOG = (
+    "00000000000000000000.crc",
+    "00000000000000000000.json",
+    "00000000000000000001.00000000000000000002.compacted.json",
+    "00000000000000000001.json",
+    "00000000000000000002.checkpoint.0000000001.0000000002.parquet",
+    "00000000000000000002.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json",
+    "00000000000000000002.checkpoint.parquet",
+    "00000000000000000002.json",
+    "_last_checkpoint",
+)
+# More than a store lists in one answer.
+MANY = 1100
+
+
+class ReaderContract:
+    """Tests over a fixture ``harness``, for what reads a table's log as the gateway itself."""
 
     async def test_log_of_a_table_without_one_is_empty(self, harness):
-        assert await _reader(harness).list_log(harness.location("none"), start="") == []
+        table = _table(harness)
+        assert await _reader(harness).list_log(table, start="") == []
+        await harness.put(table, "part-0.parquet", b"rows")
+
+        assert await _reader(harness).list_log(table, start="") == []
 
     async def test_log_is_listed_by_name_from_a_start(self, harness):
-        table = harness.location("sales/orders")
+        table = _table(harness)
         for name in ("2.json", "0.json", "1.json", "1.checkpoint.parquet"):
             await harness.put(table, f"_delta_log/{name}", name.encode())
         await harness.put(table, "part-0.parquet", b"rows")
-        await harness.put(harness.location("sales/orders2"), "_delta_log/9.json", b"sibling")
+        await harness.put(parse_location(f"{table.text}2"), "_delta_log/9.json", b"sibling")
 
         listed = await _reader(harness).list_log(table, start="")
 
         assert [file.name for file in listed] == ["0.json", "1.checkpoint.parquet", "1.json", "2.json"]
         assert [file.size for file in listed] == [6, 20, 6, 6]
         assert all(abs(file.modified_at - _now()) < timedelta(minutes=5) for file in listed)
-        assert [file.name for file in await _reader(harness).list_log(table, start="1.json")] == [
-            "1.json",
-            "2.json",
-        ]
+        assert await _names(harness, table, "1.json") == ["1.json", "2.json"]
 
-    async def test_log_file_is_read_whole_or_not_found(self, harness):
-        table = harness.location("sales/orders")
-        await harness.put(table, "_delta_log/0.json", b"content" * 100_000)
+    @pytest.mark.parametrize(
+        "start",
+        [
+            *LOG,
+            *("0", "00000000000000000001", "00000000000000000001.", "00000000000000000002.checkpoint"),
+            *("00000000000000000002.json0", "00000000000000000003.json", "_", "_last_checkpoint0", "~"),
+        ],
+    )
+    async def test_listing_begins_at_a_name_or_where_it_would_stand(self, harness, start):
+        table = _table(harness)
+        await asyncio.gather(*(harness.put(table, f"_delta_log/{name}", b"{}") for name in LOG))
 
-        assert await _reader(harness).read_log(table, "0.json") == b"content" * 100_000
+        assert await _names(harness, table, start) == [name for name in LOG if name >= start]
+
+    async def test_what_lies_deeper_or_beside_the_log_is_no_part_of_it(self, harness):
+        table = _table(harness)
+        for path in ("_delta_log/0.json", "_delta_log/_sidecars/a.parquet", "_delta_log/_commits/1.json"):
+            await harness.put(table, path, b"{}")
+        for path in ("_delta_log2/9.json", "_delta_log.json", "sub/_delta_log/8.json"):
+            await harness.put(table, path, b"{}")
+
+        assert await _names(harness, table) == ["0.json"]
+
+    async def test_long_log_is_listed_whole(self, harness):
+        table = _table(harness)
+        names = [f"{number:020}.json" for number in range(MANY)]
+        await asyncio.gather(*(harness.put(table, f"_delta_log/{name}", b"{}") for name in names))
+
+        assert await _names(harness, table) == names
+        assert await _names(harness, table, names[20]) == names[20:]
+        assert await _names(harness, table, names[-1]) == names[-1:]
+
+    @pytest.mark.parametrize("content", [b"", b"content" * 100_000], ids=["empty", "long"])
+    async def test_log_file_is_read_whole(self, harness, content):
+        table = _table(harness)
+        await harness.put(table, "_delta_log/0.json", content)
+
+        assert await _reader(harness).read_log(table, "0.json") == content
+        assert [file.size for file in await _reader(harness).list_log(table, start="")] == [len(content)]
+
+    async def test_log_file_that_was_replaced_is_read_as_it_is_now(self, harness):
+        table = _table(harness)
+        await harness.put(table, "_delta_log/_last_checkpoint", b"one")
+        first = await _reader(harness).read_log(table, "_last_checkpoint")
+        await harness.put(table, "_delta_log/_last_checkpoint", b"another")
+
+        assert first == b"one"
+        assert await _reader(harness).read_log(table, "_last_checkpoint") == b"another"
+
+    async def test_log_file_that_is_not_there_is_not_found(self, harness):
+        table = _table(harness)
         with pytest.raises(NotFound):
-            await _reader(harness).read_log(table, "1.json")
+            await _reader(harness).read_log(table, "0.json")
+        await harness.put(table, "_delta_log/0.json", b"{}")
+        await harness.put(table, "_delta_log/_sidecars/a.parquet", b"{}")
+
+        # A name that is longer, shorter, or that of a directory.
+        for name in ("1.json", "0.json2", "0.jso", "_sidecars"):
+            with pytest.raises(NotFound):
+                await _reader(harness).read_log(table, name)
+
+    @pytest.mark.parametrize("name", AWKWARD)
+    async def test_awkward_names_are_read_as_they_are(self, harness, name):
+        beside = _table(harness)
+        table = parse_location(f"{beside.text}/{name}")
+        await harness.put(table, f"_delta_log/{name}", b"itself")
+        for victim in ("aab", "foo", "Abc", "x"):
+            await harness.put(beside, f"{victim}/_delta_log/{victim}", b"victim")
+
+        assert await _names(harness, table) == [name]
+        assert await _names(harness, table, name) == [name]
+        assert await _reader(harness).read_log(table, name) == b"itself"
+
+
+class VendorContract(ReaderContract):
+    """Tests over a fixture ``harness``."""
 
     @pytest.mark.parametrize("directory", ["", "sales/orders", "50%20off/é=1 +&'"])
     async def test_signed_url_serves_its_file(self, harness, directory):
@@ -167,7 +273,16 @@ async def signed(
     return [f"{signatures.origin}{path}?{signatures.query}{signature}" for path, signature in pairs]
 
 
-def _reader(harness: Harness) -> LogReader:
+def _table(harness: ReaderHarness) -> Location:
+    """Return a directory that no other test uses."""
+    return harness.location(f"{secrets.token_hex(4)}/sales/orders")
+
+
+async def _names(harness: ReaderHarness, table: Location, start: str = "") -> list[str]:
+    return [file.name for file in await _reader(harness).list_log(table, start=start)]
+
+
+def _reader(harness: ReaderHarness) -> LogReader:
     assert harness.storage.reader is not None
     return harness.storage.reader
 

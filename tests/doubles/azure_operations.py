@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tests.doubles.azure_sas import PARAMETERS, AccessDenied
 
 _LIST_BLOBS = frozenset(
-    {"restype", "comp", "prefix", "delimiter", "marker", "maxresults", "include", "timeout"}
+    {"restype", "comp", "prefix", "delimiter", "marker", "maxresults", "include", "startFrom", "timeout"}
 )
 _PATH_LIST = frozenset({"resource", "recursive", "directory", "maxResults", "timeout", "upn"})
 # By method and `comp`: the name of the operation, and the permissions of which one is enough.

@@ -63,6 +63,14 @@ def state(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def spare(state, tmp_path_factory) -> Path:
+    """Return a directory with the sample for more demos: one runs from each at a time."""
+    path: Path = tmp_path_factory.mktemp("home") / "spare"
+    shutil.copytree(state / "sample", path / "sample")
+    return path
+
+
+@pytest.fixture(scope="module")
 def demo(state) -> Iterator[Demo]:
     with running(state, NEXT_START_SECONDS) as demo:
         yield demo
@@ -143,9 +151,9 @@ def test_the_printed_proof_is_one(demo):
 
 
 @pytest.mark.component(SEAWEEDFS)
-def test_the_store_ends_with_the_demo(state):
-    with running(state, NEXT_START_SECONDS) as demo:
-        endpoint = re.search(r"endpoint: http://127\.0\.0\.1:(\d+)", (state / "server.yaml").read_text())
+def test_the_store_ends_with_the_demo(spare):
+    with running(spare, NEXT_START_SECONDS) as demo:
+        endpoint = re.search(r"endpoint: http://127\.0\.0\.1:(\d+)", (spare / "server.yaml").read_text())
         assert endpoint is not None
         socket.create_connection(("127.0.0.1", int(endpoint[1]))).close()
         demo.stop(signal.SIGTERM)
@@ -153,14 +161,14 @@ def test_the_store_ends_with_the_demo(state):
         socket.create_connection(("127.0.0.1", int(endpoint[1])))
 
 
-def test_without_s3_nothing_is_said_of_it_and_the_rest_is_there(state):
-    with running(state, NEXT_START_SECONDS, "--no-s3") as demo:
+def test_without_s3_nothing_is_said_of_it_and_the_rest_is_there(spare):
+    with running(spare, NEXT_START_SECONDS, "--no-s3") as demo:
         assert "S3" not in demo.output
         assert demo.paragraph("import delta_sharing")
         assert demo.paragraph("curl -H")
 
 
-def test_make_takes_s3_out_by_a_variable(state):
+def test_make_takes_s3_out_by_a_variable():
     result = subprocess.run(
         ["make", "--dry-run", "run", "S3=0"], cwd=ROOT, capture_output=True, text=True, check=True
     )
@@ -190,15 +198,15 @@ def test_the_printed_addresses_answer(demo, ending, content):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_it_quietly_and_cleanly(state, number):
-    with running(state, NEXT_START_SECONDS) as demo:
+def test_a_signal_stops_it_quietly_and_cleanly(spare, number):
+    with running(spare, NEXT_START_SECONDS) as demo:
         status, rest = demo.stop(number)
     assert status == 0
     assert "Traceback" not in rest
 
 
-def test_ctrl_c_under_make_stops_it_without_a_word_of_failure(state):
-    with running(state, NEXT_START_SECONDS, under_make=True) as demo:
+def test_ctrl_c_under_make_stops_it_without_a_word_of_failure(spare):
+    with running(spare, NEXT_START_SECONDS, under_make=True) as demo:
         # What a terminal does: it tells the whole foreground group, make and the demo alike.
         os.killpg(demo.process.pid, signal.SIGINT)
         rest, _ = demo.process.communicate(timeout=STOP_SECONDS)
@@ -206,26 +214,60 @@ def test_ctrl_c_under_make_stops_it_without_a_word_of_failure(state):
     assert "Traceback" not in rest
 
 
-def test_terminating_make_stops_the_demo_too(state):
-    with running(state, NEXT_START_SECONDS, under_make=True) as demo:
+def test_terminating_make_stops_the_demo_too(spare):
+    with running(spare, NEXT_START_SECONDS, under_make=True) as demo:
         _, rest = demo.stop(signal.SIGTERM)
     assert "***" not in rest
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", demo.port))
 
 
-def test_a_taken_port_is_said_in_words(state):
+def test_a_taken_port_is_said_in_words(spare):
     with socket.socket() as other:
         other.bind(("127.0.0.1", free_port()))
         other.listen()
         port = other.getsockname()[1]
         result = subprocess.run(
-            command(state, port), capture_output=True, text=True, check=False, timeout=NEXT_START_SECONDS
+            command(spare, port), capture_output=True, text=True, check=False, timeout=NEXT_START_SECONDS
         )
     assert result.returncode not in (0, None)
     assert str(port) in result.stderr
     assert "--port" in result.stderr or "PORT=" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_second_demo_in_the_same_directory_is_refused_and_leaves_the_first_as_it_is(demo, state):
+    kept = {name: (state / name).read_bytes() for name in ("sample.share", "server.yaml")}
+
+    result = subprocess.run(
+        command(state, free_port()), capture_output=True, text=True, check=False, timeout=NEXT_START_SECONDS
+    )
+
+    assert result.returncode == 1
+    assert f"a demo already runs from {state} (process {demo.process.pid}); stop it" in result.stderr
+    assert kept == {name: (state / name).read_bytes() for name in kept}
+
+
+def test_a_port_that_is_no_number_is_said_in_words(spare):
+    result = subprocess.run(
+        [*make_command(spare, 0), "PORT=abc"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert result.returncode != 0
+    assert "--port abc is not a port" in result.stderr
+    assert "usage:" not in result.stderr
+
+
+def test_make_clean_removes_what_installing_the_recipients_package_leaves(tmp_path):
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    made = [tmp_path / "recipient" / name for name in ("build", "src/sluice_recipient.egg-info")]
+    kept = tmp_path / "recipient" / "src" / "sluice_recipient"
+    for directory in (*made, kept):
+        directory.mkdir(parents=True)
+
+    subprocess.run(["make", "clean"], cwd=tmp_path, capture_output=True, check=True)
+
+    assert not [directory for directory in made if directory.exists()]
+    assert kept.exists()
 
 
 def command(state: Path, port: int) -> list[str]:

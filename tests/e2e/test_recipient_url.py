@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
+from sluice_recipient.address import parse_name
+from sluice_recipient.client import GatewayClient
+from sluice_recipient.profile import read_profile
+from sluice_recipient.transport import Request, Response, UrllibTransport
 
 from tests.components import CLIENT
 from tests.e2e.official_client import ClientError
-from tests.e2e.recipient_lake import recipient
+from tests.e2e.recipient_lake import recipient, recipient_environment
 
 ORDERS = "sample.sales.orders"
 ROWS = 1000
@@ -36,3 +43,38 @@ def test_a_directory_that_is_not_shared_is_refused_by_the_gateway(served):
 
         with pytest.raises(ClientError, match=r"Refused: .*HTTP 400"):
             reader.call("count", "polars", address)
+
+
+class CountingTransport(UrllibTransport):
+    """Keeps the status of each answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.statuses: list[int] = []
+
+    def send(self, request: Request) -> Response:
+        response = super().send(request)
+        self.statuses.append(response.status)
+        return response
+
+
+def test_how_a_table_is_shared_takes_one_call_that_is_answered(served):
+    transport = CountingTransport()
+
+    info = GatewayClient(read_profile(served.profile), transport).describe(parse_name(ORDERS))
+
+    assert info.access_modes == {"url"}
+    assert transport.statuses == [200]
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(served):
+    command = [sys.executable, "-m", "sluice_recipient", "tables", str(served.profile)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=recipient_environment()
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        complaint = process.stderr.read()
+
+    assert (process.returncode, complaint) == (0, b"")

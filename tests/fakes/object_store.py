@@ -11,7 +11,7 @@ from gateway.domain.location import Location
 from gateway.domain.probe import Action, Attempt, Verdict
 from gateway.domain.scope import Scope
 from gateway.errors import Unavailable
-from gateway.ports import Cut, Storage, StorageSettings
+from gateway.ports import Cut, OptionFault, Storage, StorageSettings
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
@@ -35,8 +35,11 @@ class FakeObjectStore:
         owner_may_write: bool = True,
         names_recipients: bool = True,
         cut: Cut | None = None,
+        everybody: str = "",
+        consequence: str = "",
     ) -> None:
         self.schemes = frozenset({"s3"})
+        self.signs = False
         self.names_recipients = names_recipients
         self.objects: set[str] = set()
         self.written: list[str] = []
@@ -45,15 +48,23 @@ class FakeObjectStore:
         self.cuts: list[tuple[str, datetime]] = []
         self.life: timedelta | None = None
         self.issues = True
+        self.everybody = everybody
+        self.consequence = consequence
         self._rule = rule
         self._owner_may_write = owner_may_write
         self._cut = cut
         self._by_id: dict[str, Scope] = {}
 
-    def check(self, options: Mapping[str, object]) -> Sequence[str]:
-        return [f"unknown option {name!r}" for name in options]
+    def check(self, options: Mapping[str, object]) -> Sequence[OptionFault]:
+        return [OptionFault(path=(name,), message="unknown option") for name in options]
 
-    def check_dir(self, options: Mapping[str, object], location: Location, life: timedelta) -> Sequence[str]:
+    def check_files(self, options: Mapping[str, object]) -> Sequence[OptionFault]:
+        return []
+
+    def check_life(self, options: Mapping[str, object], life: timedelta) -> Sequence[str]:
+        return []
+
+    def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
         return []
 
     @asynccontextmanager

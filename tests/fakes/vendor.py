@@ -10,26 +10,38 @@ from datetime import timedelta
 from gateway.domain.credential import Credential, GcpOauthToken
 from gateway.domain.location import Location
 from gateway.domain.window import EPOCH
-from gateway.ports import Storage, StorageSettings
+from gateway.ports import OptionFault, Storage, StorageSettings
 from tests.fakes.issuer import FakeIssuer
 from tests.fakes.signer import FakeSigner
 
 
 class FakeVendor:
-    """Takes the option ``region``; fails to open or to close where an option says so."""
+    """Takes the options ``region`` and ``file``; fails to open or to close where an option says so."""
 
     def __init__(self, *schemes: str) -> None:
         self.schemes = frozenset(schemes)
+        self.signs = True
         self.opened: list[StorageSettings] = []
         self.closed: list[str] = []
         # Nothing is opened while this is clear.
         self.gate = asyncio.Event()
         self.gate.set()
 
-    def check(self, options: Mapping[str, object]) -> Sequence[str]:
-        return [f"unknown option {name!r}" for name in options if name not in {"region", "fails"}]
+    def check(self, options: Mapping[str, object]) -> Sequence[OptionFault]:
+        known = {"region", "fails", "file"}
+        return [
+            OptionFault(path=(name,), message="unknown option", suggestion="region")
+            for name in options
+            if name not in known
+        ]
 
-    def check_dir(self, options: Mapping[str, object], location: Location, life: timedelta) -> Sequence[str]:
+    def check_files(self, options: Mapping[str, object]) -> Sequence[OptionFault]:
+        return [OptionFault(path=("file",), message="cannot be read")] if "file" in options else []
+
+    def check_life(self, options: Mapping[str, object], life: timedelta) -> Sequence[str]:
+        return ["credentials live two hours at most"] if life > timedelta(hours=2) else []
+
+    def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
         return [f"no credential for {location.path}"] if "refused" in location.path else []
 
     @asynccontextmanager

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from tests.components import TOXIPROXY, VALKEY
+from tests.components import REDIS, TOXIPROXY, VALKEY
 from tests.integration.replica import Provider, replica, until
-from tests.stores.redis import running_server, valkey_program
+from tests.stores.redis import redis_program, running_server, valkey_program
 from tests.stores.toxiproxy import running_toxiproxy
 
-pytestmark = [pytest.mark.component(VALKEY, TOXIPROXY), pytest.mark.system]
+pytestmark = [pytest.mark.component(TOXIPROXY), pytest.mark.system]
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with running_server(valkey_program(), tmp_path_factory.mktemp("valkey")) as server:
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(valkey_program, id="valkey", marks=pytest.mark.component(VALKEY)),
+        pytest.param(redis_program, id="redis", marks=pytest.mark.component(REDIS)),
+    ],
+)
+def server(request, tmp_path_factory):
+    with running_server(request.param(), tmp_path_factory.mktemp("server")) as server:
         yield server
 
 

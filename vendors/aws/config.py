@@ -2,30 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import Annotated, Final, Self
+from typing import Annotated, Final
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from gateway.domain.location import Location
 from gateway.errors import Unsupported
+from gateway.ports import OptionFault
 from vendors.boto_identity import BotoEndpoint
-from vendors.boto_options import AwsIdentity, Https, check_entry
+from vendors.boto_options import AwsIdentity, Https
 from vendors.iam_policy import PolicyTerms, session_policy
-from vendors.options import Options, Text, parse_options
+from vendors.options import Options, Text, check_options, matching, parse_options
 
 SHORTEST: Final = timedelta(minutes=15)
 LONGEST: Final = timedelta(hours=12)
 # What AWS gives to an identity that is a role's session itself.
 LONGEST_CHAINED: Final = timedelta(hours=1)
 
-_PARTITION = r"arn:(aws[a-z-]*)"
-RoleArn = Annotated[str, Field(pattern=rf"^{_PARTITION}:iam::\d{{12}}:role/[\w+=,.@/-]+$")]
-KeyArn = Annotated[str, Field(pattern=rf"^{_PARTITION}:kms:[a-z0-9-]+:\d{{12}}:key/[A-Za-z0-9-]+$")]
-AccessPointArn = Annotated[
-    str, Field(pattern=rf"^{_PARTITION}:s3:[a-z0-9-]+:\d{{12}}:accesspoint/[a-z0-9-]+$")
+_PARTITION: Final = r"arn:(aws[a-z-]*)"
+RoleArn = Annotated[
+    str,
+    matching(
+        rf"{_PARTITION}:iam::\d{{12}}:role/[\w+=,.@/-]+",
+        "must be the ARN of a role, such as arn:aws:iam::123456789012:role/NAME",
+    ),
 ]
+KeyArn = Annotated[
+    str,
+    matching(
+        rf"{_PARTITION}:kms:[a-z0-9-]+:\d{{12}}:key/[A-Za-z0-9-]+",
+        "must be the ARN of a key, such as arn:aws:kms:eu-west-1:123456789012:key/ID",
+    ),
+]
+AccessPointArn = Annotated[
+    str,
+    matching(
+        rf"{_PARTITION}:s3:[a-z0-9-]+:\d{{12}}:accesspoint/[a-z0-9-]+",
+        "must be the ARN of an access point, such as arn:aws:s3:eu-west-1:123456789012:accesspoint/NAME",
+    ),
+]
+# What only the vendor of other stores knows: whoever gives one has named the wrong vendor.
+_OF_OTHER_STORES: Final = frozenset(
+    {"profile", "allowHttp", "pathStyle", "capabilities", "acceptCaseVariants"}
+)
 
 
 class RoleOptions(Options):
@@ -52,17 +73,11 @@ class AwsOptions(Options):
     iam_endpoint: Https | None = None
     revocation: RevocationOptions = RevocationOptions()
 
-    @model_validator(mode="after")
-    def _region_is_known(self) -> Self:
+    def disagreements(self) -> Iterator[OptionFault]:
         if self.identity is not None and self.region is None:
-            raise ValueError("the option 'region' is missing: the region of the bucket")
-        return self
-
-    @model_validator(mode="after")
-    def _revocation_has_a_role(self) -> Self:
+            yield OptionFault(path=("region",), message="is missing: the region of the bucket")
         if self.revocation.put_role_policy and self.role is None:
-            raise ValueError("revocation.putRolePolicy needs the option 'role'")
-        return self
+            yield OptionFault(path=("revocation", "putRolePolicy"), message="needs the option role")
 
     def endpoints(self, bucket: str) -> BotoEndpoint:
         return BotoEndpoint(
@@ -91,20 +106,22 @@ class AwsOptions(Options):
         return "aws-us-gov" if region.startswith("us-gov-") else "aws"
 
 
-def check(options: Mapping[str, object]) -> Sequence[str]:
-    """Return what is wrong with the options, in words."""
-    return check_entry(AwsOptions, options)
+def check(options: Mapping[str, object]) -> Sequence[OptionFault]:
+    """Return what is wrong with the options."""
+    if foreign := [name for name in options if name in _OF_OTHER_STORES]:
+        message = "is an option of the vendor s3: for a store that is not AWS, set vendor: s3"
+        return [OptionFault(path=(foreign[0],), message=message)]
+    # Without one, an entry would act as whatever the machine happens to be.
+    named = options if options.get("identity") is not None else {**options, "identity": {}}
+    return check_options(AwsOptions, named)
 
 
-def check_dir(options: Mapping[str, object], location: Location, life: timedelta) -> Sequence[str]:
+def check_dir(options: Mapping[str, object], location: Location) -> Sequence[str]:
     """Return why no credential can be issued for a location, in words."""
-    if check(options):
-        return []
-    parsed = parse_options(AwsOptions, options)
+    parsed = parse(options)
     if parsed.role is None:
-        return ["the option 'role' is missing: it names the role whose sessions recipients are given"]
+        return ["options.role is missing: it names the role whose sessions recipients are given"]
     try:
-        check_life(life, parsed)
         session_policy(location, parsed.terms)
     except Unsupported as exc:
         return [exc.message]

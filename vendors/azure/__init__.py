@@ -8,29 +8,35 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
 
 from gateway.domain.location import Location
-from gateway.ports import Storage, StorageSettings, Vendor
+from gateway.ports import OptionFault, Storage, StorageSettings, Vendor
 from vendors.azure.account import Account, read_account
 from vendors.azure.config import AzureOptions, check, parse
 from vendors.azure.cutter import AzureCutter
 from vendors.azure.delegation_key import DelegationKeys
-from vendors.azure.http import Http, open_http
 from vendors.azure.identity import STORAGE_SCOPE, Tokens
 from vendors.azure.issuer import AzureIssuer
 from vendors.azure.limits import scope_faults, spelling_faults
 from vendors.azure.probe import AzureProbe
 from vendors.azure.reader import open_store
+from vendors.http import Call, open_http
 from vendors.obstore_reader import ObstoreReader
+from vendors.options import check_files
 
 
 class AzureVendor:
     schemes = frozenset({"abfss"})
+    signs = False
 
-    def check(self, options: Mapping[str, object]) -> Sequence[str]:
+    def check(self, options: Mapping[str, object]) -> Sequence[OptionFault]:
         return check(options)
 
-    def check_dir(self, options: Mapping[str, object], location: Location, life: timedelta) -> Sequence[str]:
-        if faults := check(options):
-            return faults
+    def check_files(self, options: Mapping[str, object]) -> Sequence[OptionFault]:
+        return check_files(parse(options))
+
+    def check_life(self, options: Mapping[str, object], life: timedelta) -> Sequence[str]:
+        return []
+
+    def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
         parsed = parse(options)
         return [*scope_faults(parsed, location), *spelling_faults(parsed, location)]
 
@@ -65,7 +71,7 @@ async def _open(settings: StorageSettings) -> AsyncIterator[Storage]:
 
 
 def _cutter(
-    settings: StorageSettings, options: AzureOptions, account: Account, http: Http, keys: DelegationKeys
+    settings: StorageSettings, options: AzureOptions, account: Account, http: Call, keys: DelegationKeys
 ) -> AzureCutter:
     endpoint = options.revocation.endpoint if options.revocation else ""
     # The management API is an audience of its own.

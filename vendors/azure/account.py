@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import quote, urlsplit
 
 from gateway.domain.location import Location
-from vendors.azure.config import is_loopback
+from vendors.http import is_loopback
 
 # ``account.dfs.core.windows.net``, its like in other clouds, and the accounts with a DNS zone of their own.
 _HOST: Final = re.compile(r"(?P<account>[a-z0-9]{3,24})(\.z\d{1,3})?\.dfs\.[a-z0-9.-]+")
@@ -51,7 +51,7 @@ def host_fault(location: Location) -> str | None:
     """Return why no SAS can be made for this host, in words."""
     host = location.authority.partition("@")[2]
     if host.endswith(_ONELAKE):
-        return "a credential for OneLake cannot be confined to a directory safely: set accessModes: [url]"
+        return "a credential for OneLake cannot be confined to a directory safely"
     if _HOST.fullmatch(host) is None:
         return (
             f"the host {host!r} does not name a storage account: spell the location "

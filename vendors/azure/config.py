@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
-from ipaddress import ip_address
-from typing import Annotated, Any, Final, Literal, Self
-from urllib.parse import urlsplit
+from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from vendors.options import Options, SecretOptions, Text, check_options, parse_options
+from gateway.ports import OptionFault
+from vendors.http import check_endpoint
+from vendors.options import Options, SecretOptions, Text, check_options, matching, parse_options
 
 PUBLIC_AUTHORITY: Final = "https://login.microsoftonline.com"
 PUBLIC_MANAGEMENT: Final = "https://management.azure.com"
-KINDS: Final = "clientSecret, managedIdentity, workloadIdentity, chain"
 
 # Azure refuses a delegation key that lives longer than seven days from its start.
 _LONGEST_KEY: Final = timedelta(days=6)
@@ -36,39 +35,24 @@ def _span(value: object) -> timedelta:
 
 
 def _https(text: str) -> str:
-    parts = urlsplit(text)
-    if parts.scheme != "https" or not parts.hostname or not _is_bare(text):
+    if not text.startswith("https://"):
         raise ValueError("must be an address that begins with https://")
-    return text.rstrip("/")
-
-
-def _endpoint(text: str) -> str:
-    parts = urlsplit(text)
-    if parts.scheme == "http" and is_loopback(parts.hostname) and _is_bare(text):
-        return text.rstrip("/")
-    try:
-        return _https(text)
-    except ValueError:
-        raise ValueError("must begin with https://; http:// is for a loopback address only") from None
-
-
-def is_loopback(host: str | None) -> bool:
-    """Tell whether a host is this machine, by its name or number alone."""
-    try:
-        return host == "localhost" or ip_address(host or "").is_loopback
-    except ValueError:
-        return False
-
-
-def _is_bare(text: str) -> bool:
-    parts = urlsplit(text)
-    return not (parts.query or parts.fragment or "@" in parts.netloc)
+    return check_endpoint(text)
 
 
 Span = Annotated[timedelta, BeforeValidator(_span)]
 Https = Annotated[Text, AfterValidator(_https)]
-Endpoint = Annotated[Text, AfterValidator(_endpoint)]
-Guid = Annotated[str, Field(pattern=r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")]
+Endpoint = Annotated[Text, AfterValidator(check_endpoint)]
+Guid = Annotated[
+    str,
+    matching(
+        r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
+        "must be a GUID, such as 00000000-0000-0000-0000-000000000000",
+    ),
+]
+ResourceGroup = Annotated[
+    str, matching(r"[-\w.()]{1,90}", "must be the name of a resource group: letters, digits and -_.() only")
+]
 
 
 class ClientSecretIdentity(Options):
@@ -109,7 +93,7 @@ class RevocationOptions(Options):
     """Where the account lives for the management API, so that its delegation keys can be revoked there."""
 
     subscription: Guid
-    resource_group: Annotated[str, Field(pattern=r"^[-\w.()]{1,90}$")]
+    resource_group: ResourceGroup
     endpoint: Https = PUBLIC_MANAGEMENT
 
 
@@ -127,25 +111,15 @@ class AzureOptions(Options):
     key_life: Span = timedelta(hours=4)
     revocation: RevocationOptions | None = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _names_an_identity(cls, data: Any) -> Any:
-        identity = data.get("identity") if isinstance(data, Mapping) else None
-        if not isinstance(identity, Mapping) or "kind" not in identity:
-            raise ValueError(f"the option 'identity' is missing: give identity.kind, one of {KINDS}")
-        return data
-
-    @model_validator(mode="after")
-    def _spans_are_sane(self) -> Self:
+    def disagreements(self) -> Iterator[OptionFault]:
         if self.clock_skew > _MOST_SKEW:
-            raise ValueError("clockSkew must be at most 1h")
+            yield OptionFault(path=("clockSkew",), message="must be at most 1h")
         if not _SHORTEST_KEY <= self.key_life <= _LONGEST_KEY:
-            raise ValueError("keyLife must be between 10m and 6d")
-        return self
+            yield OptionFault(path=("keyLife",), message="must be from 10m to 6d")
 
 
-def check(options: Mapping[str, object]) -> Sequence[str]:
-    """Return what is wrong with the options, in words."""
+def check(options: Mapping[str, object]) -> Sequence[OptionFault]:
+    """Return what is wrong with the options."""
     return check_options(AzureOptions, options)
 
 

@@ -15,7 +15,7 @@ from vendors.azure.account import Account
 from vendors.azure.config import RevocationOptions
 from vendors.azure.delegation_key import TokenSource
 from vendors.azure.errors import error_code
-from vendors.azure.http import Http, Request
+from vendors.http import Call, Request
 
 _API_VERSION: Final = "2023-01-01"
 _ACTION: Final = "Microsoft.Storage/storageAccounts/revokeUserDelegationKeys/action"
@@ -34,14 +34,18 @@ class AzureCutter:
         account: Account,
         revocation: RevocationOptions | None,
         tokens: TokenSource,
-        http: Http,
+        http: Call,
         forget_key: Callable[[], None],
     ) -> None:
         self._account = account
         self._revocation = revocation
         self._tokens = tokens
-        self._http = http
+        self._call = http
         self._forget_key = forget_key
+        self.everybody = f"azure account {account.endpoint}"
+        self.consequence = ""
+        if revocation is not None:
+            self.consequence = f"revokes the delegation keys of the account {account.name}: {_EVERYBODY}"
 
     async def cut_off(self, recipient: str, issued_before: datetime) -> Cut:
         if self._revocation is None:
@@ -64,25 +68,24 @@ class AzureCutter:
     async def _revoke(self, revocation: RevocationOptions) -> str:
         token = await self._tokens.get()
         group = quote(revocation.resource_group, safe="")
-        response = await self._http.send(
+        reply = await self._call(
             Request(
                 method="POST",
                 url=f"{revocation.endpoint}/subscriptions/{revocation.subscription}/resourceGroups/{group}"
                 f"/providers/Microsoft.Storage/storageAccounts/{self._account.name}/revokeUserDelegationKeys"
                 f"?api-version={_API_VERSION}",
                 headers={"authorization": f"Bearer {token.value}"},
-                body=b"",
             )
         )
-        if response.status == 200:  # noqa: PLR2004 - the only status of success
+        if reply.status == 200:  # noqa: PLR2004 - the only status of success
             return ""
         log.error(
             "account %s: Azure refused to revoke its delegation keys (%d); the identity needs the action %s",
             self._account.name,
-            response.status,
+            reply.status,
             _ACTION,
         )
-        return f"{response.status} {error_code(response)}".strip()
+        return f"{reply.status} {error_code(reply)}".strip()
 
     def _command(self) -> str:
         revocation = self._revocation

@@ -8,7 +8,6 @@ import logging
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from typing import Final, Protocol
 from xml.etree.ElementTree import Element
 
@@ -16,14 +15,19 @@ from gateway.errors import Unavailable
 from gateway.ports import Clock
 from vendors.azure.config import AzureOptions
 from vendors.azure.errors import unavailable
-from vendors.azure.http import Http, Request, Response
 from vendors.azure.identity import Token
-from vendors.azure.renewal import Renewed
-from vendors.azure.xml import parse_xml
+from vendors.http import Call, Reply, Request, http_date
+from vendors.renewal import Renewed
+from vendors.xml import parse_xml
+
+# The version of the storage API that is asked for, and the one that a SAS is checked by.
+API_VERSION: Final = "2023-11-03"
 
 # Azure's limit, counted from the key's start, less a minute for its clock.
 _LONGEST: Final = timedelta(days=7) - timedelta(minutes=1)
 _AHEAD: Final = timedelta(minutes=30)
+# What a key that could not be renewed signs with less left is of no use to anybody.
+_LEAST: Final = timedelta(minutes=5)
 _SLOW_ANSWER: Final = timedelta(seconds=30)
 _NEEDS: Final = "the role Storage Blob Delegator on the storage account"
 _TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
@@ -62,16 +66,16 @@ class DelegationKeys:
         endpoint: str,
         options: AzureOptions,
         tokens: TokenSource,
-        http: Http,
+        http: Call,
         clock: Clock,
     ) -> None:
         self._storage = storage
         self._url = f"{endpoint}/?restype=service&comp=userdelegationkey"
         self._options = options
         self._tokens = tokens
-        self._http = http
+        self._call = http
         self._clock = clock
-        self._kept: Renewed[DelegationKey] = Renewed(self._fetch, ahead=_AHEAD, clock=clock)
+        self._kept: Renewed[DelegationKey] = Renewed(self._fetch, ahead=_AHEAD, least=_LEAST, clock=clock)
 
     async def get(self, life: timedelta) -> DelegationKey:
         """Return a key that lives that long from now, or as long as Azure gives."""
@@ -87,33 +91,31 @@ class DelegationKeys:
         # Azure compares the start with its own clock, which may be behind ours.
         start = now - self._options.clock_skew
         end = min(now + max(self._options.key_life, 2 * life), start + _LONGEST)
-        response = await self._http.send(
+        reply = await self._call(
             Request(
                 method="POST",
                 url=self._url,
-                headers={"authorization": f"Bearer {token.value}", "content-type": "application/xml"},
+                headers={
+                    "authorization": f"Bearer {token.value}",
+                    "content-type": "application/xml",
+                    "x-ms-version": API_VERSION,
+                },
                 body=_key_info(start, end),
             )
         )
-        if response.status != 200:  # noqa: PLR2004 - the only status of success
-            raise unavailable(response, self._storage, doing="a user delegation key", needs=_NEEDS)
-        self._compare_clocks(response, now)
-        key = parse_key(response.body)
-        if key.expires_at <= now:
-            raise Unavailable("the storage's key has expired already; compare the clocks")
-        return key
+        if reply.status != 200:  # noqa: PLR2004 - the only status of success
+            raise unavailable(reply, self._storage, doing="a user delegation key", needs=_NEEDS)
+        self._compare_clocks(reply, now)
+        return parse_key(reply.body)
 
-    def _compare_clocks(self, response: Response, now: datetime) -> None:
+    def _compare_clocks(self, reply: Reply, now: datetime) -> None:
         """Warn of a clock that Azure's differs from by more than what credentials start early for."""
-        try:
-            gap = abs(now - parsedate_to_datetime(response.headers.get("date", "")))
-        except (TypeError, ValueError):
-            return
-        if gap > max(self._options.clock_skew, _SLOW_ANSWER):
+        theirs = http_date(reply.headers.get("date", ""))
+        if theirs is not None and abs(now - theirs) > max(self._options.clock_skew, _SLOW_ANSWER):
             log.warning(
                 "storage %s: this machine's clock and Azure's differ by %s, more than clockSkew covers",
                 self._storage,
-                gap,
+                abs(now - theirs),
             )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, Final, Protocol
 
 from azure.core.exceptions import AzureError
@@ -27,8 +28,9 @@ from vendors.azure.config import (
     WorkloadIdentity,
 )
 from vendors.azure.errors import identity_unavailable
-from vendors.azure.http import open_session
-from vendors.azure.renewal import Renewed
+from vendors.http import open_session
+from vendors.options import why_unreadable
+from vendors.renewal import Renewed
 
 STORAGE_SCOPE: Final = "https://storage.azure.com/.default"
 
@@ -90,7 +92,7 @@ class Tokens:
         self._open_credential = open_credential
         self._storage = storage
         self._scope = scope
-        self._kept: Renewed[Token] = Renewed(self._fetch, ahead=_AHEAD, clock=clock)
+        self._kept: Renewed[Token] = Renewed(self._fetch, ahead=_AHEAD, least=_LEAST, clock=clock)
 
     async def get(self) -> Token:
         """Return a token; raise ``Unavailable`` when the identity gets none."""
@@ -109,7 +111,9 @@ class Tokens:
 async def _credential(options: AzureOptions, common: dict[str, Any]) -> Any:
     identity = options.identity
     if isinstance(identity, ManagedIdentity):
-        return ManagedIdentityCredential(client_id=identity.client_id, **common)
+        # Else, in a pod with a workload identity, it would be that one, at an authority of the environment's.
+        machine: Any = partial(ManagedIdentityCredential, _exclude_workload_identity_credential=True)
+        return machine(client_id=identity.client_id, **common)
     # Given always: the SDK would take another one from the environment.
     common = {**common, "authority": options.authority}
     if isinstance(identity, ClientSecretIdentity):
@@ -126,6 +130,8 @@ async def _credential(options: AzureOptions, common: dict[str, Any]) -> Any:
 
 
 def _reason(exc: Exception) -> str:
-    """Return what is safe to log: the SDK's own text repeats answers, and paths of files."""
+    """Return what is safe to log: the SDK's own text repeats answers."""
+    if isinstance(exc, OSError) and (unreadable := why_unreadable(exc)):
+        return unreadable
     found = _ENTRA_CODE.search(str(exc))
     return f"{type(exc).__name__} {found.group()}" if found else type(exc).__name__

@@ -38,7 +38,7 @@ class AzureIssuer:
     async def issue(self, scope: Scope) -> Credential:
         if faults := scope_faults(self._options, scope.location):
             log.error("storage %s: %s", self._storage, faults[0])
-            raise Unsupported("this table's storage cannot open a directory by itself; read the table by url")
+            raise Unsupported("this table's storage cannot open a directory by itself")
         if not self._prefix.covers(scope.location):
             raise Unsupported("the location does not lie in this storage")
         key = await self._get_key(scope.life)

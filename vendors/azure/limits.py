@@ -17,8 +17,8 @@ _UNTOLD: Final = (
     "say hierarchicalNamespace: true or false"
 )
 _FLAT: Final = (
-    "an account without a hierarchical namespace cannot confine a credential to a directory: share the table "
-    "by url only, or say containerScope: accept, and each credential opens the whole container"
+    "an account without a hierarchical namespace cannot confine a credential to a directory: with "
+    "containerScope: accept each credential opens the whole container"
 )
 _BLOB: Final = (
     "the location is spelled for the blob endpoint, whose drivers need a credential for the whole container: "

@@ -12,10 +12,10 @@ from gateway.domain.location import Location
 from gateway.domain.probe import Action, Attempt, Verdict
 from gateway.errors import GatewayError
 from vendors.azure.account import Account
-from vendors.azure.delegation_key import TokenSource
+from vendors.azure.delegation_key import API_VERSION, TokenSource
 from vendors.azure.errors import error_code
-from vendors.azure.http import Http, Request, Response
-from vendors.azure.xml import parse_xml
+from vendors.http import Call, Reply, Request
+from vendors.xml import parse_xml
 
 _MOST_PAGES: Final = 20
 _METHODS: Final = {Action.READ: "GET", Action.WRITE: "PUT", Action.DELETE: "DELETE"}
@@ -39,10 +39,10 @@ _UNTIMELY: Final = ("time frame", "expir", "signed start", "signed expiry", "rev
 class AzureProbe:
     """Speaks to the blob endpoint, where an account checks a directory's SAS as it does at the dfs one."""
 
-    def __init__(self, account: Account, tokens: TokenSource, http: Http) -> None:
+    def __init__(self, account: Account, tokens: TokenSource, http: Call) -> None:
         self._account = account
         self._tokens = tokens
-        self._http = http
+        self._call = http
 
     async def attempt(
         self, credential: Credential | None, action: Action, at: Location, path: str
@@ -52,18 +52,18 @@ class AzureProbe:
         try:
             if action is Action.LIST:
                 return await self._list(credential, account, at, key)
-            response = await self._send(
+            reply = await self._send(
                 credential,
                 Request(
                     method=_METHODS[action],
                     url=account.url(key),
                     headers=_HEADERS.get(action, {}),
-                    body=_BODIES.get(action),
+                    body=_BODIES.get(action, b""),
                 ),
             )
         except GatewayError as exc:
             return Attempt(verdict=Verdict.FAILED, detail=exc.message)
-        return judge(response, signed=credential is not None)
+        return judge(reply, signed=credential is not None)
 
     async def _list(
         self, credential: Credential | None, account: Account, at: Location, prefix: str
@@ -75,48 +75,48 @@ class AzureProbe:
             if marker:
                 query += f"&marker={quote(marker, safe='')}"
             request = Request(method="GET", url=f"{account.url()}?{query}")
-            response = await self._send(credential, request)
-            attempt = judge(response, signed=credential is not None)
+            reply = await self._send(credential, request)
+            attempt = judge(reply, signed=credential is not None)
             if attempt.verdict is not Verdict.ALLOWED:
                 return attempt
-            root = parse_xml(response.body)
+            root = parse_xml(reply.body)
             names += [name.removeprefix(f"{at.path}/") for name in _files(root)]
             marker = root.findtext("NextMarker") or ""
             if not marker:
                 break
         return Attempt(verdict=Verdict.ALLOWED, names=tuple(names))
 
-    async def _send(self, credential: Credential | None, request: Request) -> Response:
-        url, headers = request.url, dict(request.headers)
+    async def _send(self, credential: Credential | None, request: Request) -> Reply:
+        url, headers = request.url, {"x-ms-version": API_VERSION, **request.headers}
         if credential is None:
             headers["authorization"] = f"Bearer {(await self._tokens.get()).value}"
         elif isinstance(credential.secret, AzureUserDelegationSas):
             url += f"{'&' if '?' in url else '?'}{credential.secret.sas_token}"
-        return await self._http.send(replace(request, url=url, headers=headers))
+        return await self._call(replace(request, url=url, headers=headers))
 
 
-def judge(response: Response, *, signed: bool) -> Attempt:
+def judge(reply: Reply, *, signed: bool) -> Attempt:
     """Return what an answer proves; ``signed`` says that it was a SAS that was tried."""
-    code = error_code(response)
-    detail = " ".join(part for part in (str(response.status), code) if part)
-    if response.status < 300 or code in _STATE:  # noqa: PLR2004 - the statuses of success
+    code = error_code(reply)
+    detail = " ".join(part for part in (str(reply.status), code) if part)
+    if reply.status < 300 or code in _STATE:  # noqa: PLR2004 - the statuses of success
         return Attempt(verdict=Verdict.ALLOWED)
-    if response.status == 404:  # noqa: PLR2004 - not found
+    if reply.status == 404:  # noqa: PLR2004 - not found
         missing = code in _GONE or not code
         return Attempt(verdict=Verdict.MISSING if missing else Verdict.FAILED, detail=detail)
-    denied = response.status == 403 and (  # noqa: PLR2004 - forbidden
-        code in _DENIALS or (signed and code == "AuthenticationFailed" and not _is_untimely(response))
+    denied = reply.status == 403 and (  # noqa: PLR2004 - forbidden
+        code in _DENIALS or (signed and code == "AuthenticationFailed" and not _is_untimely(reply))
     )
     return Attempt(verdict=Verdict.DENIED if denied else Verdict.FAILED, detail=detail)
 
 
-def _is_untimely(response: Response) -> bool:
+def _is_untimely(reply: Reply) -> bool:
     """Tell a SAS that is not valid now from one that is not valid here.
 
     Azure signs the place that a request names and compares: outside its directory, a good SAS looks like a
     forged one. Only together with an attempt inside that was allowed does this prove a denial.
     """
-    words = response.body.decode("utf-8", "replace").lower()
+    words = reply.body.decode("utf-8", "replace").lower()
     return any(word in words for word in _UNTIMELY)
 
 

@@ -9,8 +9,7 @@ from datetime import datetime
 from typing import Final
 from urllib.parse import quote, urlencode
 
-from vendors.azure.delegation_key import DelegationKey, format_time
-from vendors.azure.http import API_VERSION
+from vendors.azure.delegation_key import API_VERSION, DelegationKey, format_time
 
 READ_AND_LIST: Final = "rl"
 

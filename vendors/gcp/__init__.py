@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from gateway.domain.location import Location
 from gateway.errors import Unsupported
-from gateway.ports import Storage, StorageSettings, Vendor
+from gateway.ports import OptionFault, Storage, StorageSettings, Vendor
 from vendors.gcp.boundary import access_boundary
 from vendors.gcp.config import GcpOptions, MetadataOptions, check, parse
 from vendors.gcp.cutter import GcpCutter
@@ -18,20 +18,26 @@ from vendors.gcp.issuer import GcpIssuer
 from vendors.gcp.probe import GcpProbe
 from vendors.gcp.reader import open_reader
 from vendors.http import open_http
+from vendors.options import check_files
 
 
 class GcpVendor:
     """Reads and issues."""
 
     schemes = frozenset({"gs"})
+    signs = False
 
-    def check(self, options: Mapping[str, object]) -> Sequence[str]:
+    def check(self, options: Mapping[str, object]) -> Sequence[OptionFault]:
         return check(options)
 
-    def check_dir(self, options: Mapping[str, object], location: Location, life: timedelta) -> Sequence[str]:
-        if life > LONGEST:
-            # What falls short of what was asked for is never kept, so that each request would mint its own.
-            return ["tokens of Google live an hour at most: set credentialLife to 1h"]
+    def check_files(self, options: Mapping[str, object]) -> Sequence[OptionFault]:
+        return check_files(parse(options))
+
+    def check_life(self, options: Mapping[str, object], life: timedelta) -> Sequence[str]:
+        # What falls short of what was asked for is never kept, so that each request would mint its own.
+        return ["tokens of Google live an hour at most: set credentialLife to 1h"] if life > LONGEST else []
+
+    def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
         try:
             access_boundary(location)
         except Unsupported as exc:
@@ -53,7 +59,11 @@ class GcpVendor:
                         identity=identity, call=call, sts_url=options.sts_url, clock=settings.clock
                     ),
                     probe=GcpProbe(identity=identity, call=call, storage_url=options.storage_url),
-                    cutter=GcpCutter(bucket=bucket, account=_account(options)),
+                    cutter=GcpCutter(
+                        bucket=bucket,
+                        account=_account(options),
+                        impersonates=options.identity.impersonate is not None,
+                    ),
                 )
 
 

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final, Literal, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
+from gateway.ports import OptionFault
 from vendors.http import check_endpoint
-from vendors.options import Options, SecretOptions, Text, check_options, parse_options
+from vendors.options import Options, SecretOptions, Text, check_options, matching, parse_options
 
-_KINDS: Final = ("serviceAccount", "workloadIdentity", "metadata", "chain")
 _DEFAULT: Final = {"identity": {"kind": "chain"}}
 
 Endpoint = Annotated[str, AfterValidator(check_endpoint)]
 # It becomes part of an address.
-Email = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+@[A-Za-z0-9.-]+$")]
-Domain = Annotated[str, Field(pattern=r"^[a-z0-9-]+(\.[a-z0-9-]+)+$")]
+Email = Annotated[
+    str,
+    matching(
+        r"[A-Za-z0-9._-]+@[A-Za-z0-9.-]+",
+        "must be the address of a service account, such as NAME@PROJECT.iam.gserviceaccount.com",
+    ),
+]
+Domain = Annotated[
+    str, matching(r"[a-z0-9-]+(\.[a-z0-9-]+)+", "must be the name of a domain, such as googleapis.com")
+]
 
 
 class ImpersonateOptions(Options):
@@ -30,11 +38,9 @@ class ServiceAccountOptions(Options):
     key: SecretOptions | None = None
     impersonate: ImpersonateOptions | None = None
 
-    @model_validator(mode="after")
-    def _one_of_both(self) -> Self:
+    def disagreements(self) -> Iterator[OptionFault]:
         if (self.key_file is None) == (self.key is None):
-            raise ValueError("give either keyFile or key")
-        return self
+            yield OptionFault(message="give either keyFile or key")
 
 
 class WorkloadIdentityOptions(Options):
@@ -65,14 +71,6 @@ class GcpOptions(Options):
     storage_endpoint: Endpoint | None = None
     ca_file: Text | None = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _names_an_identity(cls, options: Any) -> Any:
-        identity = options.get("identity") if isinstance(options, Mapping) else None
-        if not isinstance(identity, Mapping) or identity.get("kind") not in _KINDS:
-            raise ValueError(f"identity.kind is one of {', '.join(_KINDS)}")
-        return options
-
     @property
     def sts_url(self) -> str:
         return f"{self.sts_endpoint or f'https://sts.{self.universe_domain}'}/v1/token"
@@ -82,8 +80,8 @@ class GcpOptions(Options):
         return self.storage_endpoint or f"https://storage.{self.universe_domain}"
 
 
-def check(options: Mapping[str, object]) -> Sequence[str]:
-    """Return what is wrong with the options, in words."""
+def check(options: Mapping[str, object]) -> Sequence[OptionFault]:
+    """Return what is wrong with the options."""
     return check_options(GcpOptions, options)
 
 

@@ -11,8 +11,13 @@ from vendors.gcp.identity import LONGEST
 class GcpCutter:
     """Google has no call that revokes one downscoped token, so it only says what there is."""
 
-    def __init__(self, *, bucket: str, account: str | None) -> None:
+    everybody = ""
+    consequence = ""
+
+    def __init__(self, *, bucket: str, account: str | None, impersonates: bool = False) -> None:
         self._bucket = bucket
+        # Only an impersonation is asked for a life; other tokens live as long as Google gives them.
+        self._life = None if impersonates else LONGEST
         self._account = account or "SERVICE_ACCOUNT_EMAIL"
 
     async def cut_off(self, recipient: str, issued_before: datetime) -> Cut:
@@ -26,4 +31,4 @@ class GcpCutter:
             f"--member=serviceAccount:{self._account} --role=roles/storage.objectViewer`, "
             "which takes about 2 minutes, at times 7 or more"
         )
-        return Cut(done=False, words=words)
+        return Cut(done=False, words=words, life=self._life)

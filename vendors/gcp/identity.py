@@ -34,6 +34,8 @@ from vendors.gcp.config import (
     WorkloadIdentityOptions,
 )
 from vendors.http import trusting
+from vendors.options import why_unreadable
+from vendors.renewal import Renewed
 
 # The token exchange takes tokens of this scope only.
 SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
@@ -60,14 +62,13 @@ class SourceToken:
 
 
 class Identity:
-    """Fetches tokens ahead of their expiry, one call at a time however many ask."""
+    """Keeps a token for each life that is asked for."""
 
     def __init__(self, options: GcpOptions, transport: Transport, clock: Clock) -> None:
         self._options = options
         self._transport = transport
         self._clock = clock
-        self._held: dict[timedelta, SourceToken] = {}
-        self._fetching: dict[timedelta, asyncio.Task[SourceToken]] = {}
+        self._kept: dict[timedelta, Renewed[SourceToken]] = {}
 
     async def token(self, life: timedelta = LONGEST) -> SourceToken:
         """Return a token that has about as long to live as asked, where Google gives that much.
@@ -76,31 +77,15 @@ class Identity:
         """
         # Only an impersonation can be asked for a shorter life than an hour.
         asked = min(life, LONGEST) if self._options.identity.impersonate else LONGEST
-        held = self._held.get(asked)
-        if held is not None and self._lasts(held, asked * 9 / 10):
-            return held
-        try:
-            return await self._fetch_once(asked)
-        except Unavailable:
-            if held is not None and self._lasts(held, _LAST_MINUTES):
-                return held
-            raise
-
-    def _lasts(self, token: SourceToken, span: timedelta) -> bool:
-        return token.expires_at is not None and token.expires_at - self._clock() >= span
-
-    async def _fetch_once(self, life: timedelta) -> SourceToken:
-        task = self._fetching.get(life)
-        if task is None:
-            task = self._fetching[life] = asyncio.create_task(self._fetch(life))
-            task.add_done_callback(lambda done: self._forget(life, done))
-        # Whoever gives up waiting leaves the call to the others.
-        return await asyncio.shield(task)
-
-    def _forget(self, life: timedelta, done: asyncio.Task[SourceToken]) -> None:
-        del self._fetching[life]
-        if not done.cancelled() and done.exception() is None:
-            self._held[life] = done.result()
+        kept = self._kept.get(asked)
+        if kept is None:
+            kept = self._kept[asked] = Renewed(
+                lambda _: self._fetch(asked),
+                ahead=asked / 20,
+                least=min(_LAST_MINUTES, asked / 2),
+                clock=self._clock,
+            )
+        return await kept.get(asked * 9 / 10)
 
     async def _fetch(self, life: timedelta) -> SourceToken:
         started_at = self._clock()
@@ -108,12 +93,13 @@ class Identity:
             credentials = await asyncio.to_thread(_refreshed, self._options, life, self._transport)
         except (GoogleAuthError, OSError, ValueError) as exc:
             log.warning("the identity of a storage has no access token: %s", _reason(exc))
-            raise Unavailable("the storage's own identity has no access at the moment") from exc
+            raise Unavailable("the storage's own identity has no access at the moment") from None
         expires_at: datetime | None = credentials.expiry
         if expires_at is not None:
             # google-auth counts from when the answer was there; Google counted from before.
             taken = max(self._clock() - started_at, timedelta())
-            expires_at = expires_at.replace(tzinfo=UTC) - taken
+            # An impersonation names its end by Google's clock, and gives no more than was asked for.
+            expires_at = min(expires_at.replace(tzinfo=UTC) - taken, started_at + life)
         return SourceToken(value=str(credentials.token), expires_at=expires_at)
 
 
@@ -197,6 +183,8 @@ def _json_object(text: str) -> dict[str, Any]:
 
 def _reason(exc: Exception) -> str:
     """Return the kind of failure and Google's code for it: an exception's text may repeat a token."""
+    if isinstance(exc, OSError) and (unreadable := why_unreadable(exc)):
+        return unreadable
     answer = exc.args[1] if len(exc.args) > 1 else None
     code = answer.get("error") if isinstance(answer, dict) else None
     known = isinstance(code, str) and _CODE.fullmatch(code)

@@ -22,11 +22,9 @@ from vendors.http import Call, Reply, Request
 _ACCESS_TOKEN: Final = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - the name of a kind
 _GRANT: Final = "urn:ietf:params:oauth:grant-type:token-exchange"
 _FORM: Final = {"Content-Type": "application/x-www-form-urlencoded"}
-_THROTTLED: Final = frozenset({429, 503})
 _OK: Final = 200
 _BAD_REQUEST: Final = 400
 _CODE: Final = re.compile(r"[a-z_]{1,40}")
-_PAUSE: Final = timedelta(seconds=1)
 # The longest life that an organisation can allow its access tokens.
 _MOST_SECONDS: Final = 12 * 3600
 
@@ -108,10 +106,8 @@ def _error(reply: Reply) -> GatewayError:
     code = fields.get("error")
     known = code if isinstance(code, str) and _CODE.fullmatch(code) else "no code"
     log.warning("the token exchange was refused: %d %s", reply.status, known)
-    if reply.status in _THROTTLED:
-        return Unavailable(
-            "the storage's provider is busy; try again later", retry_after=reply.retry_after or _PAUSE
-        )
+    if reply.is_throttling:
+        return Unavailable("the storage's provider is busy; try again later", retry_after=reply.retry_after)
     if reply.status == _BAD_REQUEST and code == "invalid_request":
         return Unsupported("the storage's provider cannot restrict a credential to this location")
     return Unavailable("the storage's provider gives no credential at the moment")

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import timedelta
 
 from gateway.domain.location import Location
-from gateway.ports import Storage, StorageSettings, Vendor
+from gateway.ports import OptionFault, Storage, StorageSettings, Vendor
 from vendors.local.config import check
 from vendors.local.reader import LocalReader
 from vendors.local.signer import LocalSigner
@@ -17,11 +17,18 @@ class LocalVendor:
     """Reads and signs. There is no credential for a directory of a file system, so it issues none."""
 
     schemes = frozenset({"file"})
+    signs = True
 
-    def check(self, options: Mapping[str, object]) -> Sequence[str]:
+    def check(self, options: Mapping[str, object]) -> Sequence[OptionFault]:
         return check(options)
 
-    def check_dir(self, options: Mapping[str, object], location: Location, life: timedelta) -> Sequence[str]:
+    def check_files(self, options: Mapping[str, object]) -> Sequence[OptionFault]:
+        return []
+
+    def check_life(self, options: Mapping[str, object], life: timedelta) -> Sequence[str]:
+        return []
+
+    def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
         return ["a local storage has no credentials for its directories: set accessModes: [url]"]
 
     def open(self, settings: StorageSettings) -> AbstractAsyncContextManager[Storage]:

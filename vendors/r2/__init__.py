@@ -6,15 +6,17 @@ import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 from gateway.domain.location import Location
-from gateway.ports import Clock, CredentialIssuer, Storage, StorageSettings, Vendor
+from gateway.ports import Clock, CredentialIssuer, OptionFault, Storage, StorageSettings, Vendor
 from vendors.http import Call, open_http
 from vendors.obstore_reader import ObstoreReader
+from vendors.options import check_files
 from vendors.r2.api import CloudflareApi
 from vendors.r2.config import R2Options, check, parse
-from vendors.r2.cutter import R2Cutter
+from vendors.r2.cutter import IsDead, R2Cutter, is_refused
 from vendors.r2.identity import Identity
 from vendors.r2.issuer import ApiIssuer, LocalIssuer
 from vendors.r2.probe import open_probe
@@ -27,11 +29,18 @@ class R2Vendor:
     """Reads and issues."""
 
     schemes = frozenset({"s3"})
+    signs = False
 
-    def check(self, options: Mapping[str, object]) -> Sequence[str]:
+    def check(self, options: Mapping[str, object]) -> Sequence[OptionFault]:
         return check(options)
 
-    def check_dir(self, options: Mapping[str, object], location: Location, life: timedelta) -> Sequence[str]:
+    def check_files(self, options: Mapping[str, object]) -> Sequence[OptionFault]:
+        return check_files(parse(options))
+
+    def check_life(self, options: Mapping[str, object], life: timedelta) -> Sequence[str]:
+        return []
+
+    def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
         if _BUCKET.fullmatch(location.authority):
             return []
         return [f"{location.authority!r} is no name of a bucket on R2: letters, digits and hyphens only"]
@@ -42,13 +51,14 @@ class R2Vendor:
         bucket = settings.prefix.authority
         identity = Identity(options.identity)
         async with open_http() as call:
+            probe = open_probe(options, bucket, identity, call, settings.clock)
             yield Storage(
                 name=settings.name,
                 prefix=settings.prefix,
-                reader=ObstoreReader(open_own(options, bucket, identity)),
+                reader=ObstoreReader(open_own(options, bucket, identity, settings.clock)),
                 issuer=_issuer(options, identity, call, settings.clock),
-                probe=open_probe(options, bucket, identity, call, settings.clock),
-                cutter=_cutter(options, call),
+                probe=probe,
+                cutter=_cutter(options, call, partial(is_refused, probe, settings.prefix)),
             )
 
 
@@ -59,12 +69,12 @@ def _issuer(options: R2Options, identity: Identity, call: Call, clock: Clock) ->
     return ApiIssuer(options=options, identity=identity, api=api, clock=clock)
 
 
-def _cutter(options: R2Options, call: Call) -> R2Cutter:
+def _cutter(options: R2Options, call: Call, is_dead: IsDead) -> R2Cutter:
     revocation = options.revocation
     if revocation is None or not revocation.delete_parent_token:
         return R2Cutter(options=options, api=None)
     api = CloudflareApi(endpoint=options.api_endpoint, token=revocation.api_token, call=call)
-    return R2Cutter(options=options, api=api)
+    return R2Cutter(options=options, api=api, is_dead=is_dead)
 
 
 vendor: Vendor = R2Vendor()

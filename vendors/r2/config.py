@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final, Literal, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator
 
+from gateway.ports import OptionFault
 from vendors.http import check_endpoint
-from vendors.options import Options, SecretOptions, check_options, parse_options
+from vendors.options import Options, SecretOptions, check_options, matching, parse_options
 
 # The one region of R2, by which its requests are signed.
 REGION: Final = "auto"
 
 Endpoint = Annotated[str, AfterValidator(check_endpoint)]
 # Both become part of an address.
-AccountId = Annotated[str, Field(pattern=r"^[0-9a-z]{1,32}$")]
-AccessKeyId = Annotated[str, Field(pattern=r"^[0-9A-Za-z]{1,64}$")]
+AccountId = Annotated[
+    str, matching(r"[0-9a-z]{1,32}", "must be the id of an account: small letters and digits only")
+]
+AccessKeyId = Annotated[
+    str, matching(r"[0-9A-Za-z]{1,64}", "must be the id of an access key: letters and digits only")
+]
 
 
 class KeysOptions(Options):
@@ -46,19 +51,9 @@ class R2Options(Options):
     endpoint: Endpoint | None = None
     api_endpoint: Endpoint = "https://api.cloudflare.com/client/v4"
 
-    @model_validator(mode="before")
-    @classmethod
-    def _names_an_identity(cls, options: Any) -> Any:
-        identity = options.get("identity") if isinstance(options, Mapping) else None
-        if not isinstance(identity, Mapping) or identity.get("kind") != "keys":
-            raise ValueError("identity.kind is keys, with accessKeyId and secretAccessKey")
-        return options
-
-    @model_validator(mode="after")
-    def _has_its_token(self) -> Self:
+    def disagreements(self) -> Iterator[OptionFault]:
         if (self.mint == "api") != (self.api_token is not None):
-            raise ValueError("apiToken belongs to mint: api, which needs it")
-        return self
+            yield OptionFault(path=("apiToken",), message="is for mint: api, which needs it")
 
     @property
     def endpoint_url(self) -> str:
@@ -67,8 +62,8 @@ class R2Options(Options):
         return self.endpoint or f"https://{host}.r2.cloudflarestorage.com"
 
 
-def check(options: Mapping[str, object]) -> Sequence[str]:
-    """Return what is wrong with the options, in words."""
+def check(options: Mapping[str, object]) -> Sequence[OptionFault]:
+    """Return what is wrong with the options."""
     return check_options(R2Options, options)
 
 

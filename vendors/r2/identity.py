@@ -7,7 +7,7 @@ import logging
 from dataclasses import dataclass, field
 
 from gateway.errors import Unavailable
-from vendors.options import SecretOptions
+from vendors.options import SecretOptions, why_unreadable
 from vendors.r2.config import KeysOptions
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,8 @@ async def read_secret(options: SecretOptions, name: str) -> str:
     try:
         secret = await asyncio.to_thread(options.read)
     except (OSError, UnicodeDecodeError) as exc:
-        log.warning("the secret %s of a storage cannot be read: %s", name, type(exc).__name__)
+        reason = (why_unreadable(exc) if isinstance(exc, OSError) else "") or type(exc).__name__
+        log.warning("the secret %s of a storage cannot be read: %s", name, reason)
         raise Unavailable("the storage's own identity has no access at the moment") from exc
     if not secret:
         log.warning("the secret %s of a storage is empty", name)

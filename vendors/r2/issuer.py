@@ -27,12 +27,12 @@ _SCOPE: Final = "object-read-only"
 # Narrower than the scope, which would also show unfinished uploads.
 _ACTIONS: Final = ("GetObject", "HeadObject", "ListObjectsV2")
 _LONGEST: Final = timedelta(days=7)
+# Cloudflare's clock may be behind ours, and a token from the future would not hold.
+_EARLY: Final = timedelta(minutes=5)
 _OK: Final = 200
 _BAD_REQUEST: Final = 400
 # Said of the token that was sent, with the status of a bad request.
 _BAD_TOKEN: Final = frozenset({6003, 6111, 9106, 9109, 10000})
-_THROTTLED: Final = frozenset({429, 503})
-_PAUSE: Final = timedelta(seconds=1)
 
 log = logging.getLogger(__name__)
 
@@ -49,14 +49,15 @@ class LocalIssuer:
 
     async def issue(self, scope: Scope) -> Credential:
         parent = await self._identity.parent()
-        issued_at = int(self._clock().timestamp())
-        expires_at = issued_at + _seconds(scope.life)
+        now = int(self._clock().timestamp())
+        # Both ends count for the week that a token may live.
+        expires_at = now + _seconds(min(scope.life, _LONGEST - _EARLY))
         claims = {
             **claims_for(scope.location),
             "sub": self._options.account_id,
             "iss": parent.access_key_id,
             "aud": urlsplit(self._options.endpoint_url).netloc,
-            "iat": issued_at,
+            "iat": now - _seconds(_EARLY),
             "exp": expires_at,
         }
         token = jwt.encode(claims, parent.secret_access_key, algorithm="HS256")
@@ -152,10 +153,8 @@ def _credential(options: R2Options, keys: AwsTempCredentials, expires_at: dateti
 def _error(reply: Reply) -> GatewayError:
     codes = error_codes(reply)
     log.warning("Cloudflare's API gave no temporary credential: %d, codes %s", reply.status, codes)
-    if reply.status in _THROTTLED:
-        return Unavailable(
-            "the storage's provider is busy; try again later", retry_after=reply.retry_after or _PAUSE
-        )
+    if reply.is_throttling:
+        return Unavailable("the storage's provider is busy; try again later", retry_after=reply.retry_after)
     if reply.status == _BAD_REQUEST and not _BAD_TOKEN.intersection(codes):
         return Unsupported("the storage's provider cannot restrict a credential to this location")
     return Unavailable("the storage's provider gives no credential at the moment")

@@ -17,5 +17,5 @@ def open_probe(options: R2Options, bucket: str, identity: Identity, call: Call, 
     """Return a probe that lists by any prefix, with the slash or without."""
     listing = Listing(endpoint=options.endpoint_url, bucket=bucket, identity=identity, call=call, clock=clock)
     return ObstoreProbe(
-        open_own(options, bucket, identity), partial(open_with, options, bucket), list_keys=listing
+        open_own(options, bucket, identity, clock), partial(open_with, options, bucket), list_keys=listing
     )

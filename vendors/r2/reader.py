@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from obstore.store import S3Store
 
 from gateway.domain.credential import AwsTempCredentials, Credential
 from gateway.errors import Unsupported
+from gateway.ports import Clock
 from vendors.r2.config import REGION, R2Options
 from vendors.r2.identity import Identity
 
@@ -20,7 +21,7 @@ _TIMEOUT: Final = timedelta(seconds=30)
 _KEPT: Final = timedelta(minutes=10)
 
 
-def open_own(options: R2Options, bucket: str, identity: Identity) -> S3Store:
+def open_own(options: R2Options, bucket: str, identity: Identity, clock: Clock) -> S3Store:
     """Return the bucket as the storage's own identity sees it."""
 
     async def keys() -> S3Credential:
@@ -30,7 +31,7 @@ def open_own(options: R2Options, bucket: str, identity: Identity) -> S3Store:
             "secret_access_key": parent.secret_access_key,
             "token": None,
             # Asked for again and again, so that a replaced secret is soon used.
-            "expires_at": datetime.now(tz=UTC) + _KEPT,
+            "expires_at": clock() + _KEPT,
         }
 
     return _open(options, bucket, keys)

@@ -7,9 +7,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
 
 from gateway.domain.location import Location
-from gateway.ports import Storage, StorageSettings, Vendor
+from gateway.errors import Unsupported
+from gateway.ports import OptionFault, Storage, StorageSettings, Vendor
 from vendors.boto_identity import BotoIdentity
-from vendors.s3.config import check, check_dir, parse
+from vendors.options import check_files
+from vendors.s3.config import check, check_dir, check_life, parse
 from vendors.s3.cutter import S3Cutter
 from vendors.s3.issuer import S3Issuer
 from vendors.s3_access import S3Access, open_threads
@@ -18,12 +20,23 @@ from vendors.sts import Sts
 
 class S3Vendor:
     schemes = frozenset({"s3"})
+    signs = False
 
-    def check(self, options: Mapping[str, object]) -> Sequence[str]:
+    def check(self, options: Mapping[str, object]) -> Sequence[OptionFault]:
         return check(options)
 
-    def check_dir(self, options: Mapping[str, object], location: Location, life: timedelta) -> Sequence[str]:
-        return check_dir(options, location, life)
+    def check_files(self, options: Mapping[str, object]) -> Sequence[OptionFault]:
+        return check_files(parse(options))
+
+    def check_life(self, options: Mapping[str, object], life: timedelta) -> Sequence[str]:
+        try:
+            check_life(life, parse(options))
+        except Unsupported as exc:
+            return [exc.message]
+        return []
+
+    def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
+        return check_dir(options, location)
 
     def open(self, settings: StorageSettings) -> AbstractAsyncContextManager[Storage]:
         return _open(settings)
@@ -38,7 +51,9 @@ async def _open(settings: StorageSettings) -> AsyncIterator[Storage]:
     identity = BotoIdentity(options.identity, options.endpoints)
     with open_threads(settings.name) as threads:
         access = S3Access(settings.prefix.authority, options.endpoints, identity, threads, settings.clock)
-        sts = Sts(identity.sts, threads, storage=settings.name, metrics=settings.metrics)
+        sts = Sts(
+            identity.sts, threads, storage=settings.name, metrics=settings.metrics, key_id=identity.key_id
+        )
         yield Storage(
             name=settings.name,
             prefix=settings.prefix,
@@ -46,4 +61,5 @@ async def _open(settings: StorageSettings) -> AsyncIterator[Storage]:
             issuer=S3Issuer(options, sts),
             probe=access.probe(),
             cutter=S3Cutter(options.can),
+            folds_case=options.accept_case_variants,
         )

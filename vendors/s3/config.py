@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from gateway.domain.location import Location
 from gateway.errors import Unsupported
+from gateway.ports import OptionFault
 from vendors.boto_identity import BotoEndpoint
-from vendors.boto_options import AwsIdentity, Url, check_entry, is_clear
+from vendors.boto_options import AwsIdentity, RoleArn, Url, is_clear
 from vendors.iam_policy import PolicyTerms, session_policy
-from vendors.options import Options, Text, parse_options
+from vendors.options import Options, Text, check_options, parse_options
 from vendors.s3.profile import PROFILES, Capabilities, RoleUse
 
 Seconds = Annotated[int, Field(gt=0)]
 
 
+_UNITS: Final = (("day", timedelta(days=1)), ("hour", timedelta(hours=1)), ("minute", timedelta(minutes=1)))
+
+
 class RoleOptions(Options):
-    arn: Text
+    arn: RoleArn
     external_id: Text | None = None
 
 
@@ -68,24 +72,26 @@ class S3Options(Options):
     # The operator has made sure that no two directories differ by upper and lower case only.
     accept_case_variants: bool = False
 
-    @model_validator(mode="after")
-    def _is_encrypted(self) -> Self:
-        if not self.allow_http and any(is_clear(url) for url in (self.endpoint, self.sts_endpoint or "")):
-            raise ValueError("keys would be sent in the clear: use https://, or set allowHttp: true")
-        return self
-
-    @model_validator(mode="after")
-    def _store_can(self) -> Self:
+    def disagreements(self) -> Iterator[OptionFault]:
+        for name, url in (("endpoint", self.endpoint), ("stsEndpoint", self.sts_endpoint or "")):
+            if not self.allow_http and is_clear(url):
+                message = "would send keys in the clear: use https://, or set allowHttp: true"
+                yield OptionFault(path=(name,), message=message)
         if (self.profile == "custom") != (self.capabilities is not None):
-            raise ValueError("capabilities belong to the profile custom, which needs them")
-        found = self.can
-        if self.role is not None and found.role is RoleUse.IGNORED:
-            raise ValueError(f"{self.profile} ignores roles: remove the option 'role'")
-        if self.role is not None and self.role.external_id and not found.external_id:
-            raise ValueError(f"{self.profile} does not check external ids: remove role.externalId")
-        if self.session_tags and not found.session_tags:
-            raise ValueError(f"{self.profile} does not keep session tags: remove sessionTags")
-        return self
+            message = "is for profile: custom, which needs it to say what the store can do"
+            yield OptionFault(path=("capabilities",), message=message)
+        else:
+            yield from self._beyond(self.can)
+
+    def _beyond(self, can: Capabilities) -> Iterator[OptionFault]:
+        """Return what the store would silently ignore."""
+        if self.role is not None and can.role is RoleUse.IGNORED:
+            yield OptionFault(path=("role",), message=f"is ignored by {self.profile}: remove it")
+        elif self.role is not None and self.role.external_id and not can.external_id:
+            message = f"is not checked by {self.profile}: remove it"
+            yield OptionFault(path=("role", "externalId"), message=message)
+        if self.session_tags and not can.session_tags:
+            yield OptionFault(path=("sessionTags",), message=f"are not kept by {self.profile}: remove it")
 
     @property
     def can(self) -> Capabilities:
@@ -108,9 +114,9 @@ def policy_for(location: Location, options: S3Options) -> str:
     """Return the session policy for a location; raise ``Unsupported`` when none says exactly that."""
     can = options.can
     if not can.inline_policy:
-        raise Unsupported("this store does not narrow sessions by a policy: share its tables by url only")
+        raise Unsupported("this store does not narrow sessions by a policy, so none would open a table alone")
     if can.role is RoleUse.REQUIRED and options.role is None:
-        raise Unsupported("this store gives sessions of a role only: set the option 'role'")
+        raise Unsupported("this store gives sessions of a role only: set options.role")
     if can.folds_case and not options.accept_case_variants and _has_case(location.path):
         raise Unsupported(
             "this store's policies do not tell upper from lower case: a credential for t/orders also reads "
@@ -120,17 +126,14 @@ def policy_for(location: Location, options: S3Options) -> str:
     return session_policy(location, terms)
 
 
-def check(options: Mapping[str, object]) -> Sequence[str]:
-    """Return what is wrong with the options, in words."""
-    return check_entry(S3Options, options)
+def check(options: Mapping[str, object]) -> Sequence[OptionFault]:
+    """Return what is wrong with the options."""
+    return check_options(S3Options, options)
 
 
-def check_dir(options: Mapping[str, object], location: Location, life: timedelta) -> Sequence[str]:
+def check_dir(options: Mapping[str, object], location: Location) -> Sequence[str]:
     """Return why no credential can be issued for a location, in words."""
-    if check(options):
-        return []
     try:
-        check_life(life, parse(options))
         policy_for(location, parse(options))
     except Unsupported as exc:
         return [exc.message]
@@ -142,7 +145,8 @@ def check_life(life: timedelta, options: S3Options) -> None:
     shortest, longest = options.can.shortest, options.can.longest
     if not shortest <= life <= longest:
         raise Unsupported(
-            f"credentials of this store live from {shortest} to {longest} hours: change credentialLife"
+            f"credentials of this store live from {_in_words(shortest)} to {_in_words(longest)}: "
+            "change credentialLife"
         )
 
 
@@ -153,3 +157,10 @@ def parse(options: Mapping[str, object]) -> S3Options:
 
 def _has_case(text: str) -> bool:
     return text.upper() != text.lower()
+
+
+def _in_words(span: timedelta) -> str:
+    for name, unit in _UNITS:
+        if span % unit == timedelta(0):
+            return f"{span // unit} {name}{'' if span == unit else 's'}"
+    return f"{span.total_seconds():g} seconds"

@@ -11,6 +11,9 @@ from vendors.s3.profile import Capabilities
 class S3Cutter:
     """Does nothing itself: no store here can end the sessions of one recipient."""
 
+    everybody = ""
+    consequence = ""
+
     def __init__(self, can: Capabilities) -> None:
         self._can = can
 

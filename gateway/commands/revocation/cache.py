@@ -24,7 +24,8 @@ _WHERE: Final = "run this where a gateway runs, with its user and environment"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped:
-    done: bool
+    # None where there is no shared cache.
+    done: bool | None
     words: str
 
 
@@ -35,7 +36,7 @@ DropCached = Callable[[Config, str, Sequence[str]], Awaitable[Dropped]]
 async def drop_cached(config: Config, recipient: str, storages: Sequence[str]) -> Dropped:
     """Remove the entries from Redis; one that is not there or does not answer is said in words."""
     if config.cache.redis is None:
-        return Dropped(done=True, words="no Redis is configured; gateways forget with the new configuration")
+        return Dropped(done=None, words="no Redis is configured; gateways forget with the new configuration")
     try:
         keys = _sealing_keys(config)
         async with open_drops(config.cache.redis, keys, CredentialMetrics(CollectorRegistry())) as drops:

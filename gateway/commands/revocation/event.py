@@ -4,35 +4,43 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Sequence
+from datetime import datetime
 
 from gateway.commands.bearer import format_time
 from gateway.commands.revocation.cutting import Outcome
-from gateway.commands.revocation.plan import Plan
+from gateway.commands.revocation.result import Result
 from gateway.domain.audit import SCHEMA_VERSION
 
 
-def to_line(plan: Plan, outcomes: Sequence[Outcome], *, is_edited: bool, is_dropped: bool) -> str:
+def to_line(result: Result) -> str:
     """Return the event, with the names that the audit log's events have."""
-    done = is_dropped and all(outcome.done for outcome in outcomes)
+    plan = result.plan
     return json.dumps(
         {
             "id": secrets.token_hex(16),
             "schema_version": SCHEMA_VERSION,
-            "at": format_time(plan.revoked_at),
+            "at": format_time(plan.asked_at),
             "kind": "revocation",
             "operation": "revoke",
-            "outcome": "done" if done else "incomplete",
+            "outcome": "done" if result.done else "incomplete",
             "principal": plan.recipient.name,
+            "revoked_at": format_time(plan.revoked_at),
             "keeps_access": plan.keeps_access,
-            "configuration_changed": is_edited,
-            "cache_dropped": is_dropped,
-            "storages": [_storage(outcome) for outcome in outcomes],
+            "configuration_changed": result.is_edited,
+            "configuration_lacks": [f"{one.section}: {one.entry.name}" for one in result.lacking],
+            "cache_dropped": result.dropped.done,
+            "storages": [_storage(outcome) for outcome in result.outcomes],
+            "storages_not_asked": list(plan.not_asked),
+            "urls_live_until": _time(result.urls_until),
         },
         ensure_ascii=False,
     )
 
 
 def _storage(outcome: Outcome) -> dict[str, object]:
-    until = None if outcome.done else format_time(outcome.lives_until)
-    return {"name": outcome.storage, "cut_off": outcome.done, "lives_until": until}
+    until = None if outcome.done else outcome.lives_until
+    return {"name": outcome.storage, "cut_off": outcome.done, "lives_until": _time(until)}
+
+
+def _time(moment: datetime | None) -> str | None:
+    return None if moment is None else format_time(moment)

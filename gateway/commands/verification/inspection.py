@@ -8,7 +8,14 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from gateway.commands.verification.check import Check, Mark, Row, judge, not_proved
-from gateway.commands.verification.ground import ExistingObjects, Ground, ProbeObjects, ordered
+from gateway.commands.verification.ground import (
+    MOST_TRIED,
+    Ground,
+    ProbeObjects,
+    find_ground,
+    kind_of,
+    ordered,
+)
 from gateway.commands.verification.hands import Hands
 from gateway.commands.verification.trials import (
     LIST_BY_NAME,
@@ -27,7 +34,7 @@ Progress = Callable[[str], None]
 
 # How far the provider's clock and ours may be apart.
 _SKEW: Final = timedelta(minutes=5)
-_MOST_TRIED: Final = 5
+_LIFE: Final = "life of the credential"
 _GONE: Final = frozenset({Verdict.ALLOWED, Verdict.MISSING})
 
 
@@ -38,14 +45,11 @@ class Places:
     prefix: Location
     # The catalog's tables with dir access.
     tables: Sequence[Location] = ()
-    # What the operator named, which comes before all else.
+    # What the operator named: the directory to issue for, and those that must not be opened.
     at: Location | None = None
     outside: Sequence[Location] = ()
     # Whether it is accepted that the store does not tell upper from lower case.
     folds_case: bool = False
-
-    def beside(self, inside: Location) -> list[Location]:
-        return [*self.outside, *(table for table in self.tables if table != inside)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +91,7 @@ class Inspector:
             self.progress("writing probe objects")
             verdict, said = await objects.write_first()
             if verdict is Verdict.ALLOWED:
-                return await self._try_all(await objects.prepare())
+                return await self._try_all(await objects.prepare(self.places.outside))
         finally:
             if left := await objects.remove():
                 self._note(f"left behind, to be removed by hand: {', '.join(left)}")
@@ -99,22 +103,27 @@ class Inspector:
         return self._found([not_proved("write probe objects", "allowed", verdict.value, advice)])
 
     async def _try_tables(self) -> Inspection:
-        tables = ordered(self.places.tables)
+        # A directory that the operator wants closed cannot be the one that is open.
+        tables = [
+            at
+            for at in ordered(self.places.tables)
+            if all(kind_of(at, outside) for outside in self.places.outside)
+        ]
         if not tables:
             advice = (
-                "the storage's identity may not write, and no table with dir access lies here: "
-                "name directories that hold objects with --at and --outside"
+                "the storage's identity may not write, and no table with dir access lies here beside what "
+                "--outside names: name directories that hold objects with --at and --outside"
             )
             return self._found([not_proved("find a directory", "a table", "none", advice)])
         self.progress("its identity may not write, as it should be: trying tables")
-        return await self._try_existing("tables", tables[:_MOST_TRIED])
+        return await self._try_existing("tables", tables[:MOST_TRIED])
 
     async def _try_existing(self, kind: str, candidates: Sequence[Location]) -> Inspection:
         """Try the first directory that holds an object, or the last."""
-        objects = ExistingObjects(self.hands, kind)
+        places = self.places
         for inside in candidates:
             try:
-                ground = await objects.prepare(inside, self.places.beside(inside))
+                ground = await find_ground(self.hands, kind, inside, places.outside, ordered(places.tables))
             except GatewayError:
                 if inside == candidates[-1]:
                     raise
@@ -122,6 +131,11 @@ class Inspector:
             if ground.path:
                 break
         self._note("not tried where objects are not ours: overwrite, bare key")
+        if ground.untried:
+            self._note(
+                f"{ground.untried} more tables were not tried (at most {MOST_TRIED} of a kind are, and none "
+                "without objects): name those that matter with --outside"
+            )
         return await self._try_all(ground)
 
     async def _try_all(self, ground: Ground) -> Inspection:
@@ -136,7 +150,10 @@ class Inspector:
             # What was denied in between is worth something only if the credential was good to the end.
             denied += await self._try(ground.credential, [read_inside(ground, ", again")], works=True)
         gaps = [not_proved(f"read {gap.kind}", "denied", "nothing", gap.advice) for gap in ground.gaps]
-        life = judge_life(ground.credential, self.life, self.clock())
+        now = self.clock()
+        if words := shorter(ground.credential, self.life, now):
+            self._note(words)
+        life = judge_life(ground.credential, self.life, now)
         return self._found([life, *inside, *denied, *gaps], ground)
 
     async def _try(self, credential: Credential, checks: Iterable[Check], *, works: bool) -> list[Row]:
@@ -185,11 +202,25 @@ def judge_life(credential: Credential, asked: timedelta, now: datetime) -> Row:
     expected, seen = f"at most {_short(asked)}", _short(left)
     if left <= timedelta(0):
         advice = "it has expired already: compare this machine's clock with the provider's"
-        return not_proved("life of the credential", expected, "expired", advice)
+        return not_proved(_LIFE, expected, "expired", advice)
     if left > asked + _SKEW:
         advice = "the provider gives longer than credentialLife asks for: set that to what it gives"
-        return not_proved("life of the credential", expected, seen, advice)
-    return Row(check="life of the credential", expected=expected, seen=seen, mark=Mark.PROVED)
+        return not_proved(_LIFE, expected, seen, advice)
+    if left < asked / 2:
+        advice = (
+            f"{_short(asked)} were asked for and {_short(left)} given: raise what the provider allows, or "
+            "set credentialLife to what it gives"
+        )
+        return not_proved(_LIFE, expected, seen, advice)
+    return Row(check=_LIFE, expected=expected, seen=seen, mark=Mark.PROVED)
+
+
+def shorter(credential: Credential, asked: timedelta, now: datetime) -> str:
+    """Return what to note of a life that falls short of what was asked for, though not by much."""
+    left = credential.expires_at - now
+    if not asked / 2 <= left < asked - _SKEW:
+        return ""
+    return f"credentials live {_short(left)}, not the {_short(asked)} that were asked for"
 
 
 def _short(span: timedelta) -> str:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from gateway.commands.bearer import format_time
-from gateway.commands.verification.check import Mark
+from gateway.commands.verification.check import Mark, Row
 from gateway.commands.verification.inspection import Inspection
 
 _TITLES: Final = ("storage", "vendor", "check", "expected", "seen", "verdict")
@@ -77,9 +77,8 @@ class Report:
             if one.inspection.expires_at is not None:
                 until = format_time(one.inspection.expires_at)
                 yield f"{one.name}: tried on {one.inspection.ground}; the credential lives until {until}"
-            for row in one.inspection.rows:
-                if row.mark is not Mark.PROVED:
-                    yield f"{one.name}: {row.mark.value}: {row.check}{': ' if row.detail else ''}{row.detail}"
+            for (mark, detail), checks in _by_cause(one.inspection.rows).items():
+                yield f"{one.name}: {mark.value}: {', '.join(checks)}{': ' if detail else ''}{detail}"
             for note in one.inspection.notes:
                 yield f"{one.name}: {note}"
 
@@ -94,6 +93,15 @@ class Report:
         if marks[Mark.NOT_PROVED]:
             parts.append(f"{marks[Mark.NOT_PROVED]} not proved")
         return ", ".join(parts)
+
+
+def _by_cause(rows: Sequence[Row]) -> dict[tuple[Mark, str], list[str]]:
+    """Return the checks that were not proved, by verdict and what is said of it: one cause may fail many."""
+    causes: dict[tuple[Mark, str], list[str]] = {}
+    for row in rows:
+        if row.mark is not Mark.PROVED:
+            causes.setdefault((row.mark, row.detail), []).append(row.check)
+    return causes
 
 
 def _to_dict(one: Verified) -> dict[str, object]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from gateway.commands.verification.check import Check, Expected
-from gateway.commands.verification.ground import Ground, Outside, parent, root
+from gateway.commands.verification.ground import Ground, Outside
 from gateway.domain.location import Location
 from gateway.domain.probe import Action
 
@@ -36,7 +36,7 @@ def denials(ground: Ground) -> Iterator[Check]:
     # Never what exists: should the credential be able to, nothing is lost.
     yield _denied("delete inside", Action.DELETE, ground.inside, _new_name())
     if not ground.inside.is_root:
-        elsewhere = next((one.at for one in ground.outside), parent(ground.inside))
+        elsewhere = next((one.at for one in ground.outside), ground.inside.parent)
         yield _denied("write outside", Action.WRITE, elsewhere, _new_name())
         yield _denied("delete outside", Action.DELETE, elsewhere, _new_name())
 
@@ -47,7 +47,8 @@ def is_new(check: Check) -> bool:
 
 
 def _outside(one: Outside) -> Iterator[Check]:
-    name = f"{one.kind} ({_last(one.at) if one.has_directory else one.path})"
+    label = one.label or (_last(one.at) if one.has_directory else one.path)
+    name = f"{one.kind} ({label})"
     yield replace(_denied(f"read {name}", Action.READ, one.at, one.path), tolerated=one.tolerated)
     if one.has_directory:
         yield replace(_denied(f"list {name}", Action.LIST, one.at, ""), tolerated=one.tolerated)
@@ -56,11 +57,11 @@ def _outside(one: Outside) -> Iterator[Check]:
 def _above(inside: Location) -> Iterator[Check]:
     if inside.is_root:
         return
-    above = parent(inside)
+    above = inside.parent
     yield _denied(LIST_BY_NAME, Action.LIST, above, _last(inside))
     if not above.is_root:
         yield _denied("list parent", Action.LIST, above, "")
-    yield _denied("list bucket", Action.LIST, root(inside), "")
+    yield _denied("list bucket", Action.LIST, inside.root, "")
 
 
 def _allowed(name: str, action: Action, at: Location, path: str) -> Check:

@@ -127,7 +127,7 @@ class _Catalog:
             self._report.fault(
                 (*path, "accessModes"),
                 "dir access shows a table's whole history: set historyShared: true and startVersion: 0, "
-                "or accessModes: [url]",
+                "or do not offer dir",
             )
         elif self._config.storages is None:
             self._report.fault(

@@ -22,6 +22,12 @@ def check_http(config: Config, report: Report) -> None:
     _check_endpoint(config.endpoint, report)
     if config.public_url and (message := find_url_fault(config.public_url)):
         report.fault(("publicUrl",), message, config.public_url)
+    elif not config.public_url and ServiceName.EDGE in config.services.run and _is_everywhere(config.host):
+        report.warn(
+            ("publicUrl",),
+            f"is missing: recipients elsewhere would be given URLs of this machine, as {config.host} stands "
+            "for all its addresses; set the address that they use",
+        )
     _check_metrics(config, report)
     for index, text in enumerate(config.http.trusted_proxies):
         _check_network(text, ("http", "trustedProxies", index), report)
@@ -59,6 +65,13 @@ def find_url_fault(url: str) -> str:
     if not _SEGMENTS.fullmatch(parts.path.rstrip("/")):
         return "must have a path of letters, digits and ._~- only"
     return ""
+
+
+def _is_everywhere(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
 
 
 def _split(url: str) -> SplitResult | None:

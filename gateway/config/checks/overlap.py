@@ -44,7 +44,8 @@ def warn_of_overlaps(tables: Iterable[Placed], report: Report) -> None:
         for location in inner.locations:
             for place in _upwards(location):
                 for outer in [table for table in dirs.get(place, ()) if table.is_strange_to(inner)]:
-                    _warn(outer, f"opens {inner.name} of another share too, which lies below it", report)
+                    message = f"opens {inner.name} of another share too, which lies below it"
+                    _warn(outer, f"{message}: move one of them, or share the outer one by url only", report)
                     # Once is enough, and keeps the work small where one directory holds all the others.
                     dirs[place].remove(outer)
     _warn_of_parts(placed, every, report)
@@ -57,7 +58,10 @@ def _warn_of_parts(placed: Iterable[Placed], every: dict[_Identity, list[Placed]
             parts.setdefault(outer, []).append(inner)
     for outer, (first, *others) in parts.items():
         more = f" (and so does one for {len(others):,} more tables)" if others else ""
-        message = f"opens a part of {outer.name} of another share, which it lies below{more}"
+        message = (
+            f"opens a part of {outer.name} of another share, which it lies below{more}: "
+            "move one of them, or share the inner one by url only"
+        )
         _warn(first, message, report)
 
 

@@ -34,6 +34,11 @@ def check_storage(config: Config, report: Report) -> None:
             _check_life(storage.credential_life, (*path, "credentialLife"), report)
 
 
+def is_possible_life(life: timedelta) -> bool:
+    """Tell whether there is a provider that issues credentials of that life."""
+    return _SHORTEST <= life <= _LONGEST
+
+
 def find_location(text: str, path: Path, report: Report) -> Location | None:
     """Return the location, or report why it is none."""
     try:
@@ -64,12 +69,19 @@ class Coverage:
 
 
 def _check_life(life: timedelta, path: Path, report: Report) -> None:
-    if not _SHORTEST <= life <= _LONGEST:
-        report.fault(path, "must be from 15m to 36h", f"{life.total_seconds():g}s")
+    if not is_possible_life(life):
+        report.fault(path, "must be from 15m to 36h", _spelled(life))
     elif life < _COMFORTABLE:
         report.warn(
             path, "is so short that clients will ask for new credentials all the time; set 20m or more"
         )
+
+
+def _spelled(span: timedelta) -> str:
+    for name, unit in (("d", timedelta(days=1)), ("h", timedelta(hours=1)), ("m", timedelta(minutes=1))):
+        if span % unit == timedelta(0):
+            return f"{span // unit}{name}"
+    return f"{span.total_seconds():g}s"
 
 
 def _parse(text: str) -> Location | None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from sluice_recipient.credential import AwsKeys, Credential
@@ -37,6 +40,13 @@ def container_answer(credential: Credential) -> dict[str, Any]:
         "Token": keys.session_token,
         "Expiration": _timestamp(credential.expires_at),
     }
+
+
+def process_command(address: str, executable: str = sys.executable) -> str:
+    """Return a ``credential_process`` that is found whatever the caller's PATH is."""
+    script = Path(executable).with_name("sluice-recipient")
+    program = [str(script)] if script.exists() else [executable, "-m", "sluice_recipient"]
+    return shlex.join([*program, "credentials", address])
 
 
 def profile_section(name: str, command: str) -> str:

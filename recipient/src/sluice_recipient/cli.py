@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
-import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, TextIO
 
 from sluice_recipient.address import parse_address
-from sluice_recipient.aws import aws_keys, process_answer
-from sluice_recipient.client import GatewayClient, TableInfo
+from sluice_recipient.aws import aws_keys, process_answer, process_command
+from sluice_recipient.client import GatewayClient, TableInfo, printable
 from sluice_recipient.errors import RecipientError
 from sluice_recipient.profile import read_profile
 from sluice_recipient.table import open_table
@@ -30,9 +30,14 @@ def main(
     command: Callable[[argparse.Namespace, Transport, TextIO], None] = given.command
     try:
         command(given, transport or UrllibTransport(), out or sys.stdout)
+        (out or sys.stdout).flush()
     except RecipientError as exc:
         sys.stderr.write(f"sluice-recipient: {exc}\n")
         return 1
+    except BrokenPipeError:
+        # The reader has seen enough, as in `… | head`. What is still to be written goes nowhere, or the
+        # interpreter would complain on its way out.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
@@ -56,7 +61,8 @@ def _parser() -> argparse.ArgumentParser:
     tables = commands.add_parser(
         "tables",
         help="list the tables that are shared with you",
-        description="List the tables that are shared with you, how each is shared, and where it lies.",
+        description="List the tables that are shared with you, how each is shared, and where it lies, as far"
+        " as that is told. On a terminal the columns are aligned; elsewhere a tab stands between them.",
     )
     tables.add_argument("profile", metavar="PROFILE", type=Path, help="the profile file")
     tables.set_defaults(command=_print_tables)
@@ -79,19 +85,27 @@ def _print_credentials(given: argparse.Namespace, transport: Transport, out: Tex
 
 
 def _print_tables(given: argparse.Namespace, transport: Transport, out: TextIO) -> None:
-    tables = GatewayClient(read_profile(given.profile), transport).tables()
-    out.writelines(map(_row, tables))
+    rows = map(_row, GatewayClient(read_profile(given.profile), transport).tables())
+    lines = _aligned(list(rows)) if out.isatty() else map("\t".join, rows)
+    out.writelines(f"{line}\n" for line in lines)
 
 
-def _row(info: TableInfo) -> str:
-    return f"{info.name}\t{','.join(sorted(info.access_modes))}\t{info.location or '-'}\n"
+def _row(info: TableInfo) -> tuple[str, ...]:
+    cells = (str(info.name), ",".join(sorted(info.access_modes)), info.location or "-")
+    return tuple(map(printable, cells))
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def _print_config(given: argparse.Namespace, transport: Transport, out: TextIO) -> None:
     file, name = parse_address(given.address)
     keys = aws_keys(open_table(given.address, transport=transport).credentials())
     section = given.name or re.sub(r"[^\w.-]", "-", str(name))
-    command = shlex.join(["sluice-recipient", "credentials", f"{file.absolute()}#{name}"])
+    command = process_command(f"{file.absolute()}#{name}")
     lines = [f"[profile {section}]", f"credential_process = {command}"]
     lines += [f"region = {keys.region}"] if keys.region else []
     lines += [f"endpoint_url = {keys.endpoint}"] if keys.endpoint else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,8 +23,14 @@ _FIRST_PAUSE_SECONDS: Final = 0.5
 # A gateway that wants longer is left to the caller's patience.
 _LONGEST_PAUSE_SECONDS: Final = 30.0
 _LONGEST_MESSAGE: Final = 500
-# Metadata is asked for to learn where the table is; which features it has does not matter for that.
-_CAPABILITIES: Final = "responseformat=delta;readerfeatures=deletionvectors,columnmapping,timestampntz"
+# Metadata is asked for to learn where the table is; in which format, and which features it has, does not
+# matter for that. Servers that negotiate access modes want them named, others overlook them.
+_CAPABILITIES: Final = (
+    "responseformat=delta,parquet;readerfeatures=deletionvectors,columnmapping,timestampntz;"
+    "accessModes=url,dir"
+)
+# What a server says when it gives advice of its own.
+_OWN_ADVICE: Final = re.compile(r";|\bplease\b|\btry again\b", re.IGNORECASE)
 
 _ERRORS: Final[dict[int, type[RecipientError]]] = {
     401: AccessDenied,
@@ -84,8 +91,9 @@ class GatewayClient:
         )
         for line in response.body.splitlines():
             action = _parse_json(line)
-            if "metaData" in action:
-                return _info(name, action["metaData"])
+            if isinstance(found := action.get("metaData"), dict):
+                # The delta format has the table's own below it.
+                return _info(name, (found.get("deltaMetadata") or {}) | found)
         raise Unavailable("the gateway's answer has no metadata; is the endpoint the right one?")
 
     def _from_list(self, name: TableName) -> TableInfo:
@@ -154,13 +162,21 @@ def _checked(response: Response) -> Response:
     if response.status == 200:  # noqa: PLR2004
         return response
     error = Unavailable if response.status >= 500 else _ERRORS.get(response.status, Refused)  # noqa: PLR2004
-    raise error(f"{_message_of(response)} (HTTP {response.status}){_ADVICE.get(error, '')}")
+    message = _message_of(response)
+    # How to see what there is, no server says of itself.
+    is_advised = response.status != 404 and _OWN_ADVICE.search(message)  # noqa: PLR2004
+    advice = "" if is_advised else _advice(response.status)
+    raise error(f"{message} (HTTP {response.status}){advice}")
 
 
-_ADVICE: Final[dict[type[RecipientError], str]] = {
-    AccessDenied: "; is the profile still the right one?",
-    NotFound: "; `sluice-recipient tables PROFILE` lists what is shared with you",
-    Unavailable: "; try again later",
+def _advice(status: int) -> str:
+    return "; try again later" if _is_transient(status) else _ADVICE.get(status, "")
+
+
+_ADVICE: Final = {
+    401: "; is the profile still the right one?",
+    403: "; ask whoever gave you the profile",
+    404: "; `sluice-recipient tables PROFILE` lists what is shared with you",
 }
 
 
@@ -171,8 +187,12 @@ def _message_of(response: Response) -> str:
         message = None
     if not isinstance(message, str) or not message:
         return "the gateway refuses"
-    # It came from elsewhere and ends on a terminal.
-    return "".join(character if character.isprintable() else " " for character in message)[:_LONGEST_MESSAGE]
+    return printable(message)[:_LONGEST_MESSAGE]
+
+
+def printable(text: str) -> str:
+    """Return a text that came from elsewhere so that it does no harm to a terminal."""
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def _parse_json(text: bytes) -> dict[str, Any]:

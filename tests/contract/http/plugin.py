@@ -13,7 +13,7 @@ from pathlib import Path
 from gateway.domain.credential import AwsTempCredentials, Credential
 from gateway.domain.location import Location
 from gateway.domain.scope import Scope
-from gateway.ports import Clock, Storage, StorageSettings
+from gateway.ports import Clock, OptionFault, Storage, StorageSettings
 from tests.repository import ROOT
 from vendors.local import vendor as local
 
@@ -49,11 +49,18 @@ class _Issuer:
 
 class _Vendor:
     schemes = local.schemes
+    signs = local.signs
 
-    def check(self, options: Mapping[str, object]) -> Sequence[str]:
+    def check(self, options: Mapping[str, object]) -> Sequence[OptionFault]:
         return local.check(options)
 
-    def check_dir(self, options: Mapping[str, object], location: Location, life: timedelta) -> Sequence[str]:
+    def check_files(self, options: Mapping[str, object]) -> Sequence[OptionFault]:
+        return ()
+
+    def check_life(self, options: Mapping[str, object], life: timedelta) -> Sequence[str]:
+        return ()
+
+    def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
         return ()
 
     def open(self, settings: StorageSettings) -> AbstractAsyncContextManager[Storage]:

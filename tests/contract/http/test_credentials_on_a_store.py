@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from botocore.config import Config
 from botocore.credentials import ContainerProvider
 from botocore.exceptions import ClientError
 from botocore.session import Session
+from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.commands.bearer import hash_of
 from tests.builders import numbers, rows
@@ -143,6 +145,25 @@ def test_metadata_advertises_what_the_credential_is_for(world: World) -> None:
     metadata = world.ask("GET", "metadata").lines()[1]["metaData"]
     assert metadata["location"] == world.credentials()["location"]
     assert metadata["accessModes"] == ["dir"]
+
+
+def test_size_of_the_policy_that_the_store_tells_is_on_the_metrics_page(world: World) -> None:
+    world.credentials()
+    deployment = world.deployment
+    # The process that asks the store.
+    server = deployment.processes.get("vending", deployment.edge)
+
+    with urllib.request.urlopen(f"{server.metrics_url}/metrics", timeout=10) as response:
+        families = text_string_to_metric_families(response.read().decode())
+    found = {
+        (sample.name, *sample.labels.items()): sample.value
+        for family in families
+        for sample in family.samples
+        if sample.name == "sluice_sts_packed_policy_percent"
+    }
+
+    assert set(found) == {("sluice_sts_packed_policy_percent", ("storage", "lake"))}
+    assert 0 < found.popitem()[1] <= 100
 
 
 def test_what_was_handed_out_is_in_the_audit_log_and_its_secrets_are_nowhere(world: World) -> None:

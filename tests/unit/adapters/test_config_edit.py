@@ -139,8 +139,8 @@ def test_only_the_wanted_entry_changes(all_names, data):
 
 
 def test_change_can_be_read_by_a_person():
-    assert snippet(ACME, VALUES) == (
-        "  recipients[0]:\n    disabled: true\n    revokedAt: 2030-01-01T12:00:00Z"
+    assert snippet("recipients", "acme", VALUES) == (
+        "  recipients, the entry named acme:\n    disabled: true\n    revokedAt: 2030-01-01T12:00:00Z"
     )
 
 

@@ -50,6 +50,17 @@ async def client(server: OpsServer, tmp_path: Path) -> AsyncIterator[ClientSessi
     await runner.cleanup()
 
 
+async def test_the_root_lists_what_there_is_in_plain_text(client):
+    async with client.get("/") as answer:
+        assert answer.status == 200
+        assert answer.content_type == "text/plain"
+        listed = [line.split()[0] for line in (await answer.text()).splitlines()]
+    assert listed == ["/metrics", "/healthz", "/readyz"]
+    for path in listed:
+        async with client.get(path) as found:
+            assert found.status == 200
+
+
 async def test_metrics_are_in_the_text_format(client):
     async with client.get("/metrics") as answer:
         assert answer.status == 200
@@ -118,7 +129,7 @@ async def test_not_ready_but_healthy_while_shutting_down(client, server):
         assert answer.status == 200
 
 
-@pytest.mark.parametrize("path", ["/", "/admin", "/metrics/x"])
+@pytest.mark.parametrize("path", ["/index.html", "/admin", "/metrics/x"])
 async def test_an_unknown_path_is_404_in_json(client, path):
     async with client.get(path) as answer:
         assert answer.status == 404

@@ -2,8 +2,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.adapters.storage_check import check_storages
+import pytest
+
+from gateway.adapters.storage_check import check_storages, warn_of_storages
 from gateway.adapters.vendors import VendorNotFound
+from gateway.config.broken import Broken
+from gateway.config.path import Path
+from gateway.config.schema import Config, CredentialsConfig, ServiceName
 from gateway.ports import Vendor
 from tests.fakes.vendor import FakeVendor
 from tests.unit.adapters.storage_configs import config, storage
@@ -12,13 +17,17 @@ from tests.unit.adapters.storage_configs import config, storage
 def find(name: str) -> Vendor:
     if name == "fake":
         return FakeVendor("s3")
+    if name == "aws":
+        vendor = FakeVendor("s3")
+        vendor.signs = False
+        return vendor
     if name == "local":
         return FakeVendor("file")
     raise VendorNotFound(f"there is no vendor {name!r}", suggestion="fake")
 
 
-def found(config) -> list[tuple[str, str]]:
-    return [(fault.path, fault.message) for fault in check_storages(config, find)]
+def found(config: Config, *broken: Path) -> list[tuple[str, str]]:
+    return [(fault.path, fault.message) for fault in check_storages(config, find, Broken(broken))]
 
 
 def test_entries_that_their_vendors_accept_have_no_fault():
@@ -39,13 +48,13 @@ def test_every_fault_of_the_entries_is_reported_at_once():
     assert [(fault.path, fault.suggestion) for fault in faults] == [
         ("storages[0].vendor", "fake"),
         ("storages[1].prefix", ""),
-        ("storages[2].options", ""),
+        ("storages[2].options.regoin", "region"),
     ]
     assert (faults[1].message, faults[1].found) == (
         "the vendor 'fake' serves locations of the scheme s3",
         "'file'",
     )
-    assert faults[2].message == "unknown option 'regoin'"
+    assert faults[2].message == "unknown option"
 
 
 def test_without_storages_a_missing_vendor_is_reported_once_where_it_is_needed():
@@ -105,7 +114,7 @@ def test_a_storage_that_is_not_in_order_is_not_asked_about_its_tables():
 
     assert [path for path, _ in found(config(*tables, storages=entries))] == [
         "storages[0].vendor",
-        "storages[1].options",
+        "storages[1].options.regoin",
         "storages[2].prefix",
     ]
 
@@ -132,3 +141,155 @@ def test_a_local_storage_cannot_offer_dir_access():
 
 def test_installed_vendors_are_asked_by_default():
     assert check_storages(config("/data/t", storages=[storage("disk", "/data", "local")])) == []
+
+
+TABLES = "shares[0].schemas[0].tables"
+
+
+def test_url_access_where_the_vendor_signs_nothing_is_a_fault_told_once_for_each_storage():
+    tables: list[str | dict[str, Any]] = [
+        "s3://lake/a",
+        {"location": "s3://lake/b", "accessModes": ["url", "dir"], "historyShared": True},
+        {"location": "s3://lake/c", **DIR},
+        "s3://fine/a",
+    ]
+    entries = [storage("lake", "s3://lake", "aws"), storage("fine", "s3://fine")]
+
+    assert found(config(*tables, storages=entries)) == [
+        (
+            f"{TABLES}[0].location",
+            "table s.d.t0 cannot offer url access on the storage 'lake': the vendor 'aws' signs no URLs yet; "
+            "set accessModes: [dir] (and at 1 more place)",
+        )
+    ]
+
+
+def test_url_access_is_refused_whatever_is_wrong_with_the_options():
+    entries = [storage("lake", "s3://lake", "aws", regoin="eu")]
+
+    assert [path for path, _ in found(config("s3://lake/a", storages=entries))] == [
+        "storages[0].options.regoin",
+        f"{TABLES}[0].location",
+    ]
+
+
+def test_without_storages_url_access_that_nobody_signs_is_a_fault():
+    assert found(config("/data/t", "s3://lake/a", "s3://lake/b")) == [
+        (
+            f"{TABLES}[1].location",
+            "table s.d.t1 cannot offer url access: the vendor 'aws' signs no URLs yet; name the storage in "
+            "storages, and set accessModes: [dir] (and at 1 more place)",
+        )
+    ]
+
+
+def test_without_storages_and_without_presign_signing_is_another_process_concern():
+    alone = config("s3://lake/a")
+    alone = alone.model_copy(
+        update={"services": alone.services.model_copy(update={"run": (ServiceName.CATALOG,)})}
+    )
+
+    assert found(alone) == []
+
+
+def lasting(own: str | None, *tables: dict[str, Any], **credentials: str) -> Config:
+    entry = {**storage("lake", "s3://lake"), "credentialLife": own}
+    shared = config(*tables, storages=[entry])
+    return shared.model_copy(update={"credentials": CredentialsConfig.model_validate(credentials)})
+
+
+DIR_TABLE = {"location": "s3://lake/a", **DIR}
+
+
+@pytest.mark.parametrize(
+    ("shared", "faults"),
+    [
+        (lasting("2h", DIR_TABLE), []),
+        (
+            lasting("3h", DIR_TABLE, life="1h"),
+            [("storages[0].credentialLife", "credentials live two hours at most")],
+        ),
+        (
+            lasting(None, DIR_TABLE, life="3h"),
+            [("credentials.life", "for the storage 'lake': credentials live two hours at most")],
+        ),
+        (lasting("3h", {"location": "s3://lake/a"}), []),
+        # Reported by the configuration's own checks.
+        (lasting("4d", DIR_TABLE), []),
+    ],
+    ids=["fine", "of the storage", "of all storages", "no dir access", "no life at all"],
+)
+def test_a_life_that_the_vendor_never_gives_is_a_fault_where_it_is_set(shared, faults):
+    assert found(shared) == faults
+
+
+@pytest.mark.parametrize("name", ["minio", "SeaweedFS", "ceph"])
+def test_a_store_that_is_no_vendor_is_told_its_profile(name):
+    ((path, message),) = found(config(storages=[storage("lake", "s3://lake", name)]))
+
+    assert path == "storages[0].vendor"
+    assert message == f"there is no vendor {name!r}: set vendor: s3, with options.profile: {name.lower()}"
+
+
+def test_a_cloud_that_is_called_otherwise_is_suggested():
+    (fault,) = check_storages(config(storages=[storage("lake", "gs://lake", "gcs")]), find)
+
+    assert fault.suggestion == "gcp"
+
+
+BOTH = config(
+    "s3://lake/a",
+    {"location": "s3://other/refused", **DIR},
+    storages=[storage("lake", "s3://lake", "aws"), storage("other", "s3://other", regoin="eu")],
+)
+URL_FAULT = f"{TABLES}[0].location"
+OPTION_FAULT = "storages[1].options.regoin"
+
+
+@pytest.mark.parametrize(
+    ("broken", "paths"),
+    [
+        (("port",), [OPTION_FAULT, URL_FAULT]),
+        (("storages",), []),
+        (("storages", 0), [OPTION_FAULT]),
+        (("storages", 0, "vendor"), [OPTION_FAULT]),
+        (("storages", 1, "vendor"), [URL_FAULT]),
+        (("storages", 1, "prefix"), [OPTION_FAULT]),
+        (("storages", 1, "options"), [URL_FAULT]),
+        (("storages", 1, "credentialLife"), [OPTION_FAULT, URL_FAULT]),
+        (("shares",), [OPTION_FAULT]),
+        (("shares", 0, "accessModes"), [OPTION_FAULT]),
+        (("shares", 0, "schemas", 0, "tables", 0, "location"), [OPTION_FAULT]),
+        (("shares", 0, "schemas", 0, "tables", 0, "accessModes", 1), [OPTION_FAULT]),
+        (("shares", 0, "schemas", 0, "tables", 1), [OPTION_FAULT, URL_FAULT]),
+    ],
+)
+def test_what_follows_from_what_is_broken_is_not_reported(broken, paths):
+    assert [path for path, _ in found(BOTH, broken)] == paths
+
+
+def test_options_under_a_key_that_nobody_knows_are_not_missing():
+    entries = [storage("lake", "s3://lake", "s3")]
+
+    faults = check_storages(config(storages=entries), broken=Broken([("storages", 0, "setings")]))
+
+    assert faults == []
+
+
+def test_locations_that_are_none_are_passed_over():
+    entries = [storage("lake", "s3://lake", "aws"), storage("other", "ftp://other")]
+
+    assert found(config("no location", "s3://lake/a", storages=entries)) == [
+        (
+            f"{TABLES}[1].location",
+            "table s.d.t1 cannot offer url access on the storage 'lake': the vendor 'aws' signs no URLs yet; "
+            "set accessModes: [dir]",
+        )
+    ]
+
+
+def test_files_that_cannot_be_read_here_are_warned_of():
+    entries = [storage("a", "s3://a"), storage("b", "s3://b", file="/gone")]
+
+    assert warn_of_storages(config(storages=entries), find) == ["storages[1].options.file: cannot be read"]
+    assert warn_of_storages(config("/data/t"), find) == []

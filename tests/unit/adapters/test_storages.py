@@ -86,7 +86,7 @@ async def test_longest_prefix_wins(vendor):
         assert name_of(storages, "s3://lake") == "all"
         assert name_of(storages, "s3://lake/a") == "a"
         assert name_of(storages, "s3n://lake/a/b") == "a"
-        assert name_of(storages, "s3a://LAKE/a/b/c/d/e") == "deep"
+        assert name_of(storages, "s3a://lake/a/b/c/d/e") == "deep"
         assert name_of(storages, "file:///data") == "root"
 
 

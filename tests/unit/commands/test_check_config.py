@@ -21,7 +21,7 @@ def run(capsys, tmp_path):
         file.write_text(text)
         parser = argparse.ArgumentParser()
         check_config.configure(parser)
-        status = check_config.run(parser.parse_args([str(file)]), env or {})
+        status = check_config.run(parser.parse_args(["--config", str(file)]), env or {})
         return status, capsys.readouterr().out
 
     return run_one
@@ -171,7 +171,7 @@ def test_what_the_catalog_cannot_take_up_is_a_fault(run):
 
 def test_a_file_that_is_not_there_is_bad_usage(tmp_path):
     with pytest.raises(ConfigError, match="cannot be read: No such file or directory"):
-        check_config.run(argparse.Namespace(file=tmp_path / "missing.yaml"), {})
+        check_config.run(argparse.Namespace(config=tmp_path / "missing.yaml"), {})
 
 
 def test_a_revocation_in_the_future_is_warned_of(summary_of):
@@ -208,3 +208,59 @@ def test_dir_access_that_its_vendor_cannot_give_is_a_fault_with_its_line(run):
     assert status == 1
     assert "line 8: shares[0].schemas[0].tables[0].location: table s.c.t cannot offer dir access" in text
     assert "'disk'" in text
+
+
+S3 = """
+authorization: {bearerToken: 0123456789abcdef}
+storages:
+- name: lake
+  prefix: s3://lake
+  vendor: s3
+  options:
+    profile: minio
+    endpoint: https://minio.example.com
+    identity: {kind: keys, accessKeyId: AK, secretAccessKey: {file: /gone/secret}}
+shares:
+- name: s
+  schemas:
+  - name: c
+    tables:
+    - {name: t, location: s3://lake/t, historyShared: true, accessModes: [dir]}
+"""
+
+
+def test_a_secrets_file_that_is_not_here_is_warned_of(run):
+    status, text = run(S3)
+    assert status == 0
+    assert (
+        "storages[0].options.identity.secretAccessKey.file: names a file that cannot be read here: "
+        "/gone/secret: No such file or directory"
+    ) in text
+
+
+def test_tables_that_nobody_could_read_are_a_fault(run):
+    status, text = run(S3.replace(", accessModes: [dir]", ""))
+    assert status == 1
+    assert "line 16: shares[0].schemas[0].tables[0].location: table s.c.t cannot offer url access" in text
+    assert "'lake'" in text
+    assert "set accessModes: [dir]" in text
+
+
+def test_a_fault_of_the_schema_hides_no_fault_of_an_option(run):
+    status, text = run("port: x\n" + S3.replace("accessKeyId: AK", "accesKeyId: AK"))
+    assert status == 1
+    assert text.splitlines()[1:] == [
+        "  line 1: port: must be a whole number (found 'x')",
+        "  line 11: storages[0].options.identity.accesKeyId: unknown option; did you mean accessKeyId?",
+    ]
+
+
+def test_a_secret_in_an_option_is_never_shown(run):
+    for text in (
+        S3.replace("{file: /gone/secret}", "hunter2"),
+        S3.replace("{file: /gone/secret}", "{valeu: hunter2}"),
+        S3.replace("https://minio.example.com", "https://me:hunter2@minio"),
+    ):
+        status, shown = run(text)
+        assert status == 1
+        assert "hunter2" not in shown

@@ -84,8 +84,79 @@ def test_version_names_the_vendors(capsys):
     assert "vendors: aws, azure, gcp, local, r2, s3\n" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("port", ["-1", "65536"])
-def test_a_port_that_is_none_is_a_clear_error(port, capsys):
-    assert dispatch(["demo", "--port", port], {}) == 1
+@pytest.mark.parametrize(
+    ("command", "meant"),
+    [("chek-config", "check-config"), ("revok", "revoke"), ("verify_storage", "verify-storage")],
+)
+def test_a_misspelt_command_is_answered_with_the_nearest(command, meant, capsys):
+    assert dispatch([command, "server.yaml"], {}) == 2
 
-    assert "is not a port" in capsys.readouterr().err
+    assert (
+        f"there is no command {command!r}, see: sluice --help; did you mean {meant}?"
+        in capsys.readouterr().err
+    )
+
+
+def test_a_command_like_no_other_is_answered_with_where_they_are_listed(capsys):
+    assert dispatch(["frobnicate"], {}) == 2
+
+    assert capsys.readouterr().err == "sluice: there is no command 'frobnicate', see: sluice --help\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["serve", "{}"],
+        ["serve", "--config", "{}"],
+        ["verify-storage", "{}"],
+        ["verify-storage", "--storage", "a", "{}"],
+        ["verify-storage", "{}", "--storage", "a"],
+        ["revoke", "acme", "{}"],
+        ["revoke", "--yes", "acme", "{}"],
+        ["revoke", "acme", "--yes", "--config", "{}"],
+    ],
+)
+def test_a_configuration_is_taken_with_and_without_its_option(arguments, tmp_path, capsys):
+    file = tmp_path / "server.yaml"
+    file.write_text("recipents: []\n")
+
+    assert dispatch([word.format(file) for word in arguments], {}) == 2
+
+    assert "did you mean recipients?" in capsys.readouterr().err
+
+
+def test_a_token_takes_a_configuration_without_its_option(tmp_path, capsys):
+    file = tmp_path / "server.yaml"
+    file.write_text("recipients: [{name: acme, identities: [{issuer: i, subject: s}]}]\n")
+
+    assert dispatch(["token", "new", "--no-profile", "acme", str(file)], {}) == 0
+
+    assert "recipients[0].tokens" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["serve"], "the configuration is missing: give --config FILE"),
+        (["revoke", "acme"], "the configuration is missing: give --config FILE"),
+        (["serve", "a.yaml", "b.yaml"], "there is no argument a.yaml b.yaml"),
+        (["serve", "--config", "a.yaml", "b.yaml"], "there is no argument b.yaml"),
+        (["serve", "--confg", "a.yaml"], "there is no argument --confg a.yaml"),
+        (["keys", "new", "a.yaml"], "there is no argument a.yaml"),
+    ],
+)
+def test_what_no_argument_takes_is_an_error(arguments, said, capsys):
+    with pytest.raises(SystemExit) as left:
+        dispatch(arguments, {})
+
+    assert left.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "abc", "80.5", "", "²"])
+def test_a_port_that_is_none_is_a_clear_error(port, tmp_path, capsys):
+    state = tmp_path / "state"
+    assert dispatch(["demo", "--port", port, "--state", str(state)], {}) == 1
+
+    assert f"--port {port} is not a port" in capsys.readouterr().err
+    assert not state.exists()

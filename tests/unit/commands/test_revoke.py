@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gateway.commands import revoke
-from gateway.commands.revocation.cache import Dropped
+from gateway.commands.revocation.cache import DropCached, Dropped
 from gateway.commands.revoke import Revocation
 from gateway.config.faults import ConfigError
 from gateway.config.load import load
@@ -44,10 +44,16 @@ shares:
 recipients:
 - name: acme  # the first
   tokens: [{{hash: "{HASH}"}}]
-  shares: [SALES, web]
+  shares: [SALES]
 - name: globex
   identities: [{{issuer: i, subject: s}}]
+  shares: [sales, hr]
+- name: initech
+  identities: [{{issuer: i, subject: everything}}]
   shares: "*"
+- name: hooli
+  identities: [{{issuer: i, subject: clicks}}]
+  shares: [web]
 storages:
 - name: lake
   prefix: s3://lake
@@ -59,6 +65,11 @@ storages:
   prefix: s3://clicks
   vendor: named
 """
+
+MOMENT = "  revokedAt: 2030-01-01T12:00:00Z\n"
+REVOKED = f"  disabled: true\n{MOMENT}"
+# As somebody else has put it in force.
+DISABLED = CONFIG.replace("# the first\n", f"# the first\n{REVOKED}")
 
 
 class Drop:
@@ -80,8 +91,10 @@ class World:
         self.file = tmp_path / "server.yaml"
         self.file.write_text(CONFIG)
         self.named = FakeObjectStore(cut=Cut(done=True, words="denied by session age"))
-        self.shared = FakeObjectStore(names_recipients=False, cut=Cut(done=True, words="keys revoked"))
-        self.drop = Drop(Dropped(done=True, words="2 dropped from Redis"))
+        self.shared = FakeObjectStore(
+            names_recipients=False, cut=Cut(done=True, words="keys revoked"), everybody="keys"
+        )
+        self.drop: DropCached = Drop(Dropped(done=True, words="2 dropped from Redis"))
         self.env: dict[str, str] = {}
         self.clock: Clock = lambda: NOW
 
@@ -113,10 +126,9 @@ def test_recipient_is_disabled_and_only_its_lines_change(world):
     assert world.recipient("acme").revoked_at == NOON
     assert not world.recipient("globex").disabled
     moment = "  revokedAt: 2030-01-01T12:00:00Z\n"
-    assert world.file.read_text() == (
-        CONFIG.replace("# the first\n", f"# the first\n  disabled: true\n{moment}")
-        # Its store refuses what is out, so that all of it is issued anew.
-        .replace("- name: lake\n", f"- name: lake\n{moment}")
+    # Its store refuses what acme has, and nobody else's: there is nothing to issue anew.
+    assert world.file.read_text() == CONFIG.replace(
+        "# the first\n", f"# the first\n  disabled: true\n{moment}"
     )
 
 
@@ -173,21 +185,27 @@ def test_what_was_issued_before_the_store_began_to_refuse_is_not_served_again(wo
     assert world.run("globex", "--yes") == 0
 
     later = NOON + timedelta(seconds=30)
-    assert world.storage("people").revoked_at == world.storage("lake").revoked_at == later
+    assert world.storage("people").revoked_at == later
+    # There each recipient has credentials of its own.
+    assert world.storage("lake").revoked_at is None
     assert world.recipient("globex").revoked_at == NOON
 
 
-def test_chosen_storages_alone_are_cut_off(world):
-    assert world.run("globex", "--yes", "--storage", "lake") == 0
+def test_chosen_storages_alone_are_cut_off_and_the_others_are_told(world, capsys):
+    assert world.run("globex", "--yes", "--storage", "lake") == 1
+
     assert len(world.named.cuts) == 1
     assert world.shared.cuts == []
     assert world.storage("people").revoked_at is None
+    printed = capsys.readouterr()
+    assert "globex is not cut off from everything: cut off in: lake; not asked: people\n" in printed.out
+    event = json.loads(printed.err)
+    assert (event["outcome"], event["storages_not_asked"]) == ("incomplete", ["people"])
 
 
 def test_storage_whose_tables_were_taken_away_before_can_be_named(world):
-    assert world.run("acme", "--yes", "--storage", "people") == 0
+    assert world.run("acme", "--yes", "--storage", "people", "--storage", "lake") == 0
     assert [recipient for recipient, _ in world.shared.cuts] == ["acme"]
-    assert world.named.cuts == []
 
 
 def test_what_a_store_cannot_cut_off_is_told_with_its_end(world, capsys):
@@ -216,7 +234,7 @@ def test_storage_that_does_not_open_is_told_and_the_others_are_cut_off(world, ca
 
     printed = capsys.readouterr().out
     assert "lake (named): NOT cut off" in printed
-    assert "unknown option 'what'" in printed
+    assert "could not be asked: options.what: unknown option; put that right" in printed
     assert "people (shared): cut off" in printed
     # Of one that does not open nothing is known, so its credentials may be everybody's.
     assert world.storage("lake").revoked_at == NOON
@@ -231,9 +249,29 @@ def test_redis_that_does_not_answer_is_told_and_stops_nothing(world, capsys):
     assert len(world.named.cuts) == 1
 
 
-def test_single_file_urls_are_told_with_their_end(world, capsys):
-    world.run("acme", "--yes")
-    assert "live until 2030-01-01T13:00:00Z" in capsys.readouterr().out
+@pytest.mark.parametrize("name", ["hooli", "initech"])
+def test_urls_that_are_out_live_on_and_are_told_with_their_end(world, capsys, name):
+    assert world.run(name, "--yes") == 1
+
+    printed = capsys.readouterr()
+    assert "URLs: those handed out for single files live until 2030-01-01T13:01:00Z" in printed.out
+    assert "URLs live until 2030-01-01T13:01:00Z\n" in printed.out
+    event = json.loads(printed.err)
+    assert (event["outcome"], event["urls_live_until"]) == ("incomplete", "2030-01-01T13:01:00Z")
+
+
+def test_recipient_without_tables_by_url_has_no_urls(world, capsys):
+    assert world.run("acme", "--yes") == 0
+
+    printed = capsys.readouterr()
+    assert "URL" not in printed.out
+    assert json.loads(printed.err)["urls_live_until"] is None
+
+
+def test_urls_that_have_ended_since_the_first_revocation_are_not_left(world):
+    world.run("hooli", "--yes")
+    world.clock = lambda: NOW + timedelta(days=1)
+    assert world.run("hooli", "--yes") == 0
 
 
 def test_one_line_of_json_tells_what_was_done(world, capsys):
@@ -250,11 +288,108 @@ def test_one_line_of_json_tells_what_was_done(world, capsys):
         "operation": "revoke",
         "outcome": "incomplete",
         "principal": "acme",
+        "revoked_at": "2030-01-01T12:00:00Z",
         "keeps_access": False,
         "configuration_changed": True,
+        "configuration_lacks": [],
         "cache_dropped": True,
         "storages": [{"name": "lake", "cut_off": False, "lives_until": "2030-01-01T13:01:00Z"}],
+        "storages_not_asked": [],
+        "urls_live_until": None,
     }
+
+
+def test_json_says_nothing_was_dropped_where_there_is_no_shared_cache(world, capsys):
+    world.drop = Drop(Dropped(done=None, words="no Redis is configured"))
+
+    assert world.run("acme", "--yes") == 0
+
+    event = json.loads(capsys.readouterr().err)
+    assert (event["cache_dropped"], event["outcome"]) == (None, "done")
+
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def revoked(world: World) -> World:
+    """Return a world whose stores cut nothing off, a day after acme and globex were revoked."""
+    world.named, world.shared = FakeObjectStore(), FakeObjectStore(names_recipients=False)
+    world.run("acme", "--yes")
+    world.run("globex", "--yes")
+    world.clock = lambda: NOW + DAY
+    return world
+
+
+@pytest.mark.parametrize("name", ["acme", "globex"])
+def test_second_revocation_keeps_the_moment_of_the_first(revoked, capsys, name):
+    before = revoked.file.read_text()
+    capsys.readouterr()
+
+    assert revoked.run(name, "--yes") == 1
+
+    assert revoked.file.read_text() == before
+    printed = capsys.readouterr()
+    assert f"{name} is cut off since 2030-01-01T12:00:00Z, which is kept" in printed.out
+    assert "lives until 2030-01-01T13:01:00Z" in printed.out
+    assert "is changed" not in printed.out
+    event = json.loads(printed.err)
+    assert (event["at"], event["revoked_at"]) == ("2030-01-02T12:00:00Z", "2030-01-01T12:00:00Z")
+    assert event["configuration_changed"] is False
+
+
+def test_second_revocation_asks_the_stores_as_of_now(revoked):
+    revoked.named = FakeObjectStore(cut=Cut(done=True, words="denied by session age"))
+
+    revoked.run("acme", "--yes")
+
+    assert revoked.named.cuts == [("acme", NOON + DAY + timedelta(minutes=1))]
+
+
+def test_second_revocation_marks_a_storage_that_the_first_did_not_name(revoked):
+    revoked.run("acme", "--yes", "--storage", "people")
+
+    assert revoked.recipient("acme").revoked_at == NOON
+    assert revoked.storage("people").revoked_at == NOON
+
+
+def test_what_could_have_been_issued_since_moves_the_moment(revoked):
+    revoked.run("acme", "--yes", "--keep-access")
+
+    assert revoked.recipient("acme").revoked_at == NOON + DAY
+    assert revoked.recipient("acme").disabled
+
+
+def test_recipient_that_was_let_in_again_is_revoked_anew(revoked):
+    revoked.file.write_text(revoked.file.read_text().replace("  disabled: true\n", ""))
+
+    revoked.run("acme", "--yes")
+
+    assert revoked.recipient("acme").revoked_at == NOON + DAY
+
+
+def test_recipient_that_was_disabled_by_hand_is_revoked_now(world):
+    world.file.write_text(CONFIG.replace("# the first\n", "# the first\n  disabled: true\n"))
+
+    world.run("acme", "--yes")
+
+    assert world.recipient("acme").revoked_at == NOON
+
+
+def test_moment_in_the_future_is_not_kept(revoked):
+    revoked.clock = lambda: NOW - DAY
+
+    revoked.run("acme", "--yes")
+
+    assert revoked.recipient("acme").revoked_at == NOON - DAY
+
+
+def test_file_that_others_put_in_force_may_have_done_so_just_now(revoked, capsys):
+    capsys.readouterr()
+
+    revoked.run("acme", "--yes", "--no-edit")
+
+    assert "lives until 2030-01-02T13:01:00Z" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -281,7 +416,10 @@ def test_dry_run_says_what_would_be_done_and_does_nothing(world, capsys):
     assert world.run("globex", "--dry-run") == 0
 
     printed = capsys.readouterr().out
-    assert "recipients[1]:\n    disabled: true\n    revokedAt: 2030-01-01T12:00:00Z" in printed
+    assert (
+        "recipients, the entry named globex:\n    disabled: true\n    revokedAt: 2030-01-01T12:00:00Z"
+        in printed
+    )
     assert "lake (named), people (shared)" in printed
     assert "everybody's credentials are one in: people" in printed
     assert world.file.read_text() == CONFIG
@@ -300,12 +438,64 @@ def test_print_gives_the_new_file_and_what_to_do_next(world, capsys):
 
 
 def test_no_edit_leaves_the_file_alone_and_does_the_rest(world, capsys):
+    world.file.write_text(DISABLED)
+
     assert world.run("acme", "--no-edit", "--yes") == 0
+
+    assert world.file.read_text() == DISABLED
+    assert len(world.named.cuts) == 1
+    assert world.drop.calls == [("acme", ())]
+    assert "acme is cut off;" in capsys.readouterr().out
+
+
+def test_no_edit_of_a_file_that_does_not_disable_says_what_is_missing(world, capsys):
+    assert world.run("acme", "--no-edit", "--yes") == 1
 
     assert world.file.read_text() == CONFIG
     assert len(world.named.cuts) == 1
-    assert world.drop.calls == [("acme", ())]
-    assert "does not disable acme" in capsys.readouterr().err
+    printed = capsys.readouterr()
+    assert "cut off in: lake; not in the configuration: disabled and revokedAt of acme\n" in printed.out
+    event = json.loads(printed.err)
+    assert (event["outcome"], event["configuration_lacks"]) == ("incomplete", ["recipients: acme"])
+
+
+def test_no_edit_with_kept_access_wants_a_new_moment_of_all_that_was_revoked(world, capsys):
+    world.shared = FakeObjectStore(names_recipients=False)
+
+    assert world.run("globex", "--no-edit", "--yes", "--keep-access") == 1
+
+    left = "not in the configuration: revokedAt of globex, revokedAt of people\n"
+    assert left in capsys.readouterr().out
+
+
+def test_no_edit_with_kept_access_cuts_off_as_of_the_moment_in_the_file(world):
+    world.file.write_text(DISABLED.replace("  disabled: true\n", ""))
+    world.clock = lambda: NOW + timedelta(minutes=10)
+
+    assert world.run("acme", "--no-edit", "--yes", "--keep-access") == 0
+
+    # What gateways have issued since, and keep, is not refused.
+    assert world.named.cuts == [("acme", NOON)]
+
+
+def test_no_edit_with_kept_access_takes_no_moment_that_is_older_than_any_credential(world):
+    world.file.write_text(DISABLED.replace("  disabled: true\n", ""))
+    world.clock = lambda: NOW + timedelta(hours=2)
+
+    assert world.run("acme", "--no-edit", "--yes", "--keep-access") == 1
+
+    assert world.named.cuts == [("acme", NOON + timedelta(hours=2))]
+
+
+def test_no_edit_leaves_the_mark_after_a_cut_that_hit_everybody_to_the_operator(world, capsys):
+    text = CONFIG.replace("- name: globex\n", f"- name: globex\n{REVOKED}")
+    world.file.write_text(text.replace("- name: people\n", f"- name: people\n{MOMENT}"))
+
+    assert world.run("globex", "--no-edit", "--yes") == 1
+
+    printed = capsys.readouterr().out
+    assert "cut off in: lake, people; not in the configuration: revokedAt of people\n" in printed
+    assert "storages, the entry named people:\n    revokedAt: 2030-01-01T12:00:00Z" in printed
 
 
 ALIASED = CONFIG.replace("- name: acme", "- &first\n  name: acme").replace(
@@ -320,7 +510,10 @@ def test_file_that_cannot_be_changed_safely_is_left_with_the_exact_change(world,
     assert world.run("acme", option) == 3
 
     printed = capsys.readouterr()
-    assert "recipients[0]:\n    disabled: true\n    revokedAt: 2030-01-01T12:00:00Z" in printed.err
+    assert (
+        "recipients, the entry named acme:\n    disabled: true\n    revokedAt: 2030-01-01T12:00:00Z"
+        in printed.err
+    )
     assert printed.out == ""
     assert world.file.read_text() == ALIASED
     assert world.named.cuts == []
@@ -362,3 +555,119 @@ def test_question_can_be_denied(world, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         world.run("acme")
     assert world.file.read_text() == CONFIG
+
+
+NEWCOMER = f"recipients:\n- name: newcomer\n  tokens: [{{hash: 'sha256:{'1' * 64}'}}]\n  shares: [sales]\n"
+
+
+def test_recipient_is_found_by_name_when_others_come_before_it_meanwhile(world, monkeypatch):
+    def answer(_: str) -> str:
+        world.file.write_text(CONFIG.replace("recipients:\n", NEWCOMER))
+        return "y"
+
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    monkeypatch.setattr("builtins.input", answer)
+
+    assert world.run("acme") == 0
+
+    assert world.recipient("acme").disabled
+    assert not world.recipient("newcomer").disabled
+    assert world.recipient("newcomer").revoked_at is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        # It reaches more than was planned for.
+        ("shares: [SALES]", "shares: [SALES, hr]"),
+        ("- name: acme  # the first", "- name: acme-2"),
+    ],
+)
+def test_entry_that_was_changed_meanwhile_is_left_alone(world, monkeypatch, capsys, old, new):
+    def answer(_: str) -> str:
+        world.file.write_text(CONFIG.replace(old, new))
+        return "y"
+
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    monkeypatch.setattr("builtins.input", answer)
+
+    assert world.run("acme") == 3
+
+    assert "was changed by somebody else just now; try again" in capsys.readouterr().err
+    assert world.file.read_text() == CONFIG.replace(old, new)
+    assert world.named.cuts == world.drop.calls == []
+
+
+def during_the_cut(world: World, act) -> None:
+    """Let somebody else act between the first change of the file and the second."""
+    drop = world.drop
+
+    async def dropping(config, recipient, storages):
+        act()
+        return await drop(config, recipient, storages)
+
+    world.drop = dropping
+
+
+def test_storage_is_marked_by_name_when_others_come_before_it_meanwhile(world):
+    zero = "storages:\n- name: zero\n  prefix: s3://zero\n  vendor: named\n"
+    during_the_cut(world, lambda: world.file.write_text(world.file.read_text().replace("storages:\n", zero)))
+
+    assert world.run("globex", "--yes") == 0
+
+    assert world.storage("people").revoked_at is not None
+    assert world.storage("zero").revoked_at is None
+
+
+def test_file_that_is_broken_meanwhile_leaves_the_second_mark_to_the_operator(world, capsys):
+    during_the_cut(world, lambda: world.file.write_text("nonsense: true\n"))
+
+    assert world.run("globex", "--yes") == 1
+
+    printed = capsys.readouterr()
+    assert "not in the configuration: revokedAt of people\n" in printed.out
+    assert "people could not be given another revokedAt" in printed.err
+    assert len(world.shared.cuts) == 1
+
+
+def test_cut_that_hits_everybody_marks_every_storage_that_goes_by_the_same(world):
+    beside = "- name: beside\n  prefix: s3://beside\n  vendor: shared\n"
+    broken = "- name: broken\n  prefix: s3://broken\n  vendor: shared\n  options: {what: 1}\n"
+    world.file.write_text(CONFIG + beside + broken)
+
+    assert world.run("globex", "--yes") == 0
+
+    # Nobody was asked to cut it off, yet what it has issued is dead.
+    assert world.storage("beside").revoked_at == NOON
+    # Of one that does not open, it is not known whether it goes by the same.
+    assert world.storage("broken").revoked_at == NOON
+    assert world.storage("lake").revoked_at is None
+    assert len(world.shared.cuts) == 1
+
+
+def test_storage_that_is_not_allowed_to_cut_off_may_have_been_by_another(world, capsys):
+    world.named = FakeObjectStore(cut=Cut(done=False, words="not allowed"), everybody="keys")
+
+    assert world.run("globex", "--yes") == 0
+
+    assert "lake (named): cut off: ended together with those of people" in capsys.readouterr().out
+    assert world.storage("lake").revoked_at == NOON
+
+
+@pytest.mark.parametrize(("asked", "end"), [(15, "13:01"), (120, "14:01")])
+def test_life_that_a_store_knows_better_is_told(world, capsys, asked, end):
+    text = CONFIG.replace("- name: lake\n", f"- name: lake\n  credentialLife: {asked}m\n")
+    world.file.write_text(text)
+    world.named = FakeObjectStore(cut=Cut(done=False, words="wait", life=timedelta(hours=1)))
+
+    assert world.run("acme", "--yes") == 1
+
+    assert f"lives until 2030-01-01T{end}:00Z" in capsys.readouterr().out
+
+
+def test_what_others_will_feel_is_told_before_it_is_done(world, capsys):
+    world.shared = FakeObjectStore(cut=Cut(done=True, words=""), consequence="deletes the parent token AK1")
+
+    world.run("globex", "--dry-run")
+
+    assert "  people deletes the parent token AK1" in capsys.readouterr().out

@@ -189,7 +189,7 @@ def test_a_faulty_configuration_is_mentioned_and_used_as_far_as_it_goes(run, cap
     parser = argparse.ArgumentParser()
     token.configure(parser)
     token.run(parser.parse_args(["new", "acme", "--config", "server.yaml"]), {})
-    assert "sluice check-config server.yaml" in capsys.readouterr().err
+    assert "sluice check-config --config server.yaml" in capsys.readouterr().err
     assert profile_of(tmp_path / "acme.share")["endpoint"] == ENDPOINT
 
 
@@ -204,3 +204,32 @@ def test_what_is_no_token_has_no_hash(run, monkeypatch, text):
     monkeypatch.setattr(sys, "stdin", io.StringIO(text))
     with pytest.raises(ConfigError, match="give one token on standard input"):
         run("hash")
+
+
+NEAR = "recipients: [{name: acme, identities: [{issuer: i, subject: s}]}]\npublicUrl: https://a.example\n"
+
+
+@pytest.mark.parametrize(("name", "meant"), [("acmee", "acme"), ("Amce", "acme")])
+def test_a_name_that_is_almost_a_known_one_is_pointed_out(name, meant, tmp_path, capsys):
+    (tmp_path / "server.yaml").write_text(NEAR)
+    assert new_with_config(name, tmp_path) == 0
+
+    shown = capsys.readouterr()
+    assert f"no recipient {name!r} yet; did you mean {meant}?" in shown.err
+    # It may be another one nevertheless.
+    assert f"name: {name}" in shown.out
+
+
+@pytest.mark.parametrize("name", ["acme", "ACME", "globex"])
+def test_a_known_name_and_one_like_no_other_are_taken_as_they_are(name, tmp_path, capsys):
+    (tmp_path / "server.yaml").write_text(NEAR)
+    assert new_with_config(name, tmp_path) == 0
+
+    assert "did you mean" not in capsys.readouterr().err
+
+
+def new_with_config(name: str, directory) -> int:
+    parser = argparse.ArgumentParser()
+    token.configure(parser)
+    arguments = ["new", name, "--config", str(directory / "server.yaml"), "--no-profile"]
+    return token.run(parser.parse_args(arguments), {})

@@ -14,7 +14,8 @@ from gateway.config.faults import ConfigError
 from gateway.config.load import load
 from gateway.config.schema import Config
 from gateway.domain.location import parse_location
-from gateway.domain.probe import Verdict
+from gateway.domain.probe import Action, Verdict
+from gateway.ports import OptionFault
 from tests.fakes.object_store import NOON, FakeObjectStore
 
 CONFIG = """\
@@ -90,7 +91,7 @@ async def test_storage_with_a_fault_is_told_of_and_the_next_one_is_verified(conf
 
     report = await verifier(config).verify(entries[:2])
 
-    assert "lake: not proved: open the storage: unknown option 'what'" in report.to_text()
+    assert "lake: not proved: open the storage: options.what: unknown option" in report.to_text()
     assert report.storages[1].inspection is not None
 
 
@@ -107,6 +108,28 @@ async def test_vendor_that_cannot_try_is_not_proved(config):
     assert "cannot try its credentials" in report.to_text()
 
 
+async def test_file_that_is_not_there_is_named_and_nothing_is_tried(config):
+    class WithoutSecret(FakeObjectStore):
+        def check_files(self, options):
+            path = ("identity", "secretAccessKey", "file")
+            return [
+                OptionFault(
+                    path=path, message="names a file that cannot be read here: /keys/s3: no such file"
+                )
+            ]
+
+    store = WithoutSecret()
+    report = await verifier(config, good=store).verify(choose_storages(config, ["lake"]))
+
+    assert report.exit_status == 2
+    assert (
+        "options.identity.secretAccessKey.file names a file that cannot be read here: /keys/s3"
+        in report.to_text()
+    )
+    assert "left behind" not in report.to_text()
+    assert store.scopes == []
+
+
 async def test_error_is_not_a_denial(config):
     down = FakeObjectStore(lambda *_: Verdict.FAILED)
     report = await verifier(config, good=down).verify(choose_storages(config, ["lake"]))
@@ -121,6 +144,72 @@ def test_directory_chooses_its_storage(config):
 def test_directory_below_no_storage_is_refused(config):
     with pytest.raises(ConfigError, match="lies below no storage"):
         verify_storage._chosen(config, [], parse_location("s3://elsewhere/a"))
+
+
+def test_directories_outside_go_to_the_storages_that_they_lie_on(config):
+    lake, leaky = (parse_location(text) for text in ("s3://lake/private", "s3://leaky/private"))
+
+    assigned = verify_storage._assigned([lake, leaky, lake], config.storages or (), None)
+
+    assert assigned == {"lake": [lake], "leaky": [leaky]}
+
+
+def test_longest_prefix_has_what_lies_outside(config):
+    inner = config.storages[0].model_copy(update={"name": "inner", "prefix": "s3://lake/inner"})
+    location = parse_location("s3://lake/inner/a")
+    assert verify_storage._assigned([location], (*config.storages, inner), None) == {"inner": [location]}
+
+
+@pytest.mark.parametrize(
+    ("outside", "at", "reason"),
+    [
+        ("s3://elsewhere/a", None, "lies below no storage that is verified"),
+        ("s3://leaky/a", "s3://lake/t/orders", "lies below no storage that is verified"),
+        ("s3://lake/t/orders", "s3://lake/t/orders", "is not outside"),
+        ("s3://lake/t", "s3://lake/t/orders", "is not outside"),
+        ("s3://lake/t/orders/part", "s3://lake/t/orders", "is not outside"),
+        ("s3://lake", None, "is not outside of the storage lake"),
+        ("s3://lake/_sluice_verify", None, "is not outside"),
+    ],
+)
+def test_directory_outside_that_cannot_be_tried_is_refused(config, outside, at, reason):
+    inside = parse_location(at) if at else None
+    entries = verify_storage._chosen(config, [], inside)
+    with pytest.raises(ConfigError, match=reason):
+        verify_storage._assigned([parse_location(outside)], entries, inside)
+
+
+async def test_directory_outside_is_tried_on_its_own_storage_only(config):
+    outside = parse_location("s3://lake/private")
+    good = FakeObjectStore()
+    good.objects = {"private/a"}
+
+    given = replace(verifier(config, good=good), outside={"lake": [outside]})
+    report = await given.verify(config.storages or ())
+
+    rows = {
+        one.name: [row.check for row in one.inspection.rows if "private" in row.check]
+        for one in report.storages
+        if one.inspection
+    }
+    assert rows == {"lake": ["read neighbour (private)", "list neighbour (private)"], "leaky": []}
+
+
+@pytest.mark.parametrize("folds", [True, False])
+async def test_storage_says_whether_case_variants_were_accepted(config, folds):
+    class Folding(FakeObjectStore):
+        @asynccontextmanager
+        async def open(self, settings):
+            async with super().open(settings) as storage:
+                yield replace(storage, folds_case=folds)
+
+    def rule(scope, action, key):
+        below = key.lower().startswith(f"{scope.location.path}/".lower())
+        return None if below and action in {Action.READ, Action.LIST} else Verdict.DENIED
+
+    report = await verifier(config, good=Folding(rule)).verify(choose_storages(config, ["lake"]))
+
+    assert report.exit_status == (0 if folds else 1)
 
 
 def test_unknown_storage_is_refused_with_the_nearest_name(config):

@@ -202,9 +202,30 @@ def test_a_draft_shows_what_can_be_understood_of_a_faulty_file(file):
 
 
 def test_faults_found_later_get_their_lines(file):
-    file.write_text("a: 1\nstorages:\n- name: x\n  vendor: y\n")
-    faults = [Fault(path="storages[0].vendor", message="x"), Fault(path="storages[0].options", message="x")]
-    assert [fault.line for fault in locate(faults, file)] == [4, None]
+    file.write_text("a: 1\nstorages:\n- name: x\n  vendor: y\n  options:\n    a: {b c: 1}\n")
+    lines = {
+        "storages[0].vendor": 4,
+        "storages[0].options.a['b c']": 6,
+        # What is missing stands nowhere itself.
+        "storages[0].options.b[2].c": 5,
+        "storages[0].options.a['d e'].f": 6,
+        "storages[1].prefix": 2,
+        "elsewhere": None,
+        "SLUICE_PORT": None,
+        "": None,
+    }
+    faults = [Fault(path=path, message="x") for path in lines]
+    assert [fault.line for fault in locate(faults, file)] == list(lines.values())
+
+
+def test_what_is_broken_is_remembered(file):
+    file.write_text(
+        "port: x\nallowAnonymous: true\nstorages: [{name: a, prefix: 5, vendor: v}]\nmetrics: {listen: y}"
+    )
+    broken = read(file, {}).broken
+    assert not broken.spares(("port",))
+    # Of a wrong form, but understood.
+    assert broken.spares(("metrics", "listen"))
 
 
 def test_a_template_repeated_in_every_table_is_warned_of_once(file):

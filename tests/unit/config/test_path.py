@@ -46,7 +46,15 @@ def test_what_stands_where_secrets_do_is_not_shown(path):
 
 
 @pytest.mark.parametrize(
-    "path", [("port",), ("recipients", 0, "name"), ("recipients", 0, "tokens", 0, "expires"), ()]
+    "path",
+    [
+        ("port",),
+        ("recipients", 0, "name"),
+        ("recipients", 0, "tokens", 0, "expires"),
+        ("storages", 0, "credentialLife"),
+        ("credentials", "life"),
+        (),
+    ],
 )
 def test_what_stands_elsewhere_is_shown(path):
     assert describe("hunter2", path) == "'hunter2'"

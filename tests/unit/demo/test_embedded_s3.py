@@ -1,15 +1,26 @@
 from __future__ import annotations
 
-from gateway.demo.embedded_s3 import arguments
+from gateway.demo.embedded_s3 import commands
+
+COMMANDS = commands([11_001, 11_002, 11_003, 11_004])
 
 
-def test_store_listens_on_loopback_only_and_calls_nobody():
-    given = arguments([11_001, 11_002, 11_003, 11_004])
-    assert "-ip.bind=127.0.0.1" in given
-    assert "-master.telemetry=false" in given
+def test_every_part_listens_on_loopback_only():
+    assert all({"-ip=127.0.0.1", "-ip.bind=127.0.0.1"} <= set(command) for command in COMMANDS)
     # Left out, these are opened on fixed ports.
-    assert {"-s3.port.iceberg=0", "-s3.port.lance=0"} <= set(given)
+    assert {"-s3.port.iceberg=0", "-s3.port.lance=0"} <= set(COMMANDS[-1])
 
 
-def test_store_is_called_by_names_below_its_own_directory():
-    assert not [argument for argument in arguments([1, 2, 3, 4]) if "=/" in argument]
+def test_store_calls_nobody():
+    assert "-telemetry=false" in COMMANDS[0]
+
+
+def test_every_part_is_called_by_names_below_its_own_directory():
+    assert not [word for command in COMMANDS for word in command if "=/" in word]
+    # Left out, they lie in /tmp.
+    assert {"-localSocket=filer.sock", "-s3.localSocket=s3.sock"} <= set(COMMANDS[-1])
+
+
+def test_parts_are_processes_of_their_own():
+    # In one process they open sockets in /tmp, whatever is said.
+    assert [command[0] for command in COMMANDS] == ["master", "volume", "filer"]

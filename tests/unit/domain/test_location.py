@@ -297,3 +297,36 @@ def test_the_text_of_a_root_is_a_location_too():
     for text in ("/", "file:///", "file:/", "s3://bucket/", "abfss://c@acct.dfs.core.windows.net/"):
         location = parse_location(text)
         assert parse_location(location.text) == location
+
+
+@settings(deadline=None)
+@given(locations())
+def test_child_lies_directly_below_and_leads_back(location):
+    child = location.child("inner")
+
+    assert child.path.rpartition("/") == (location.path, "/" if location.path else "", "inner")
+    assert location.below(child) == "inner"
+    assert child.parent == location
+    assert child.parent.text == location.text or location.is_root
+    assert child == parse_location(child.text)
+
+
+@settings(deadline=None)
+@given(locations())
+def test_parents_lead_to_the_root_and_their_texts_are_locations(location):
+    steps = 0
+    while not location.is_root:
+        above = location.parent
+        assert above == parse_location(above.text)
+        assert above.covers(location)
+        assert above.root == location.root
+        location, steps = above, steps + 1
+        assert steps < 1000
+    assert location.root == location.parent == location
+    assert location.root == parse_location(location.root.text)
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "/", "..", " ", "a%2Fb", "a\\b"])
+def test_child_is_one_directory(name):
+    with pytest.raises(InvalidArgument):
+        parse_location("s3://bucket/a").child(name)

@@ -1,10 +1,17 @@
 from __future__ import annotations
 
 import json
+import shlex
 from datetime import timedelta
 
 import pytest
-from sluice_recipient.aws import aws_keys, container_answer, process_answer, profile_section
+from sluice_recipient.aws import (
+    aws_keys,
+    container_answer,
+    process_answer,
+    process_command,
+    profile_section,
+)
 from sluice_recipient.credential import parse_credential
 from sluice_recipient.errors import NotUsable
 
@@ -45,3 +52,21 @@ def test_other_clouds_have_no_aws_keys():
 
 def test_a_section_names_the_command():
     assert profile_section("table", "run me") == "[table]\ncredential_process = run me\n"
+
+
+def test_a_process_is_named_by_the_path_of_the_installed_command(tmp_path):
+    script = tmp_path / "my tools" / "sluice-recipient"
+    script.parent.mkdir()
+    script.touch()
+
+    command = process_command("/a b/reader.share#a.b.c", str(script.with_name("python")))
+
+    assert command == f"'{script}' credentials '/a b/reader.share#a.b.c'"
+
+
+def test_a_process_is_named_by_its_interpreter_where_no_command_is_installed(tmp_path):
+    python = str(tmp_path / "python")
+
+    command = process_command("/reader.share#a.b.c", python)
+
+    assert shlex.split(command) == [python, "-m", "sluice_recipient", "credentials", "/reader.share#a.b.c"]

@@ -4,6 +4,7 @@ import io
 import json
 
 import pytest
+from sluice_recipient.aws import process_command
 from sluice_recipient.cli import main
 
 from tests.fakes.recipient_transport import (
@@ -25,8 +26,13 @@ def profile(tmp_path):
     return file
 
 
-def _run(*arguments, answer):
-    out = io.StringIO()
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def _run(*arguments, answer, on=io.StringIO):
+    out = on()
     status = main([str(argument) for argument in arguments], transport=FakeTransport(answer), out=out)
     return status, out.getvalue()
 
@@ -38,23 +44,46 @@ def test_credentials_are_printed_for_aws_tools(profile):
     assert json.loads(printed)["AccessKeyId"] == "AKIA1"
 
 
-def test_tables_are_listed_with_how_and_where(profile):
-    items = [
-        {
-            "share": "sales",
-            "schema": "shop",
-            "name": "a",
-            "accessModes": ["url", "dir"],
-            "location": "s3://l/a",
-        },
-        {"share": "sales", "schema": "shop", "name": "b"},
-    ]
-    answer = by_path(shares=ok({"items": [{"name": "sales"}]}), all_tables=ok({"items": items}))
+ITEMS = [
+    {"share": "sales", "schema": "shop", "name": "a", "accessModes": ["url", "dir"], "location": "s3://l/a"},
+    {"share": "sales", "schema": "shop", "name": "longer"},
+    {"share": "sales", "schema": "shop", "name": "c", "accessModes": ["url"], "location": "file:///srv/c"},
+]
 
-    assert _run("tables", profile, answer=answer) == (
+
+def _listing(items):
+    return by_path(shares=ok({"items": [{"name": "sales"}]}), all_tables=ok({"items": items}))
+
+
+def test_tables_are_listed_with_how_and_where_for_programs(profile):
+    assert _run("tables", profile, answer=_listing(ITEMS)) == (
         0,
-        "sales.shop.a\tdir,url\ts3://l/a\nsales.shop.b\turl\t-\n",
+        "sales.shop.a\tdir,url\ts3://l/a\nsales.shop.longer\turl\t-\nsales.shop.c\turl\tfile:///srv/c\n",
     )
+
+
+def test_tables_are_listed_in_columns_for_people(profile):
+    _, printed = _run("tables", profile, answer=_listing(ITEMS), on=Terminal)
+
+    assert printed == (
+        "sales.shop.a       dir,url  s3://l/a\n"
+        "sales.shop.longer  url      -\n"
+        "sales.shop.c       url      file:///srv/c\n"
+    )
+
+
+@pytest.mark.parametrize("on", [io.StringIO, Terminal])
+def test_no_tables_are_no_lines(profile, on):
+    assert _run("tables", profile, answer=_listing([]), on=on) == (0, "")
+
+
+@pytest.mark.parametrize("on", [io.StringIO, Terminal])
+def test_what_a_server_calls_its_tables_cannot_move_the_cursor(profile, on):
+    item = {"share": "sales", "schema": "shop", "name": "a\x1b[2J\tb\n", "location": "s3://l/\x07"}
+    _, printed = _run("tables", profile, answer=_listing([item]), on=on)
+
+    assert not {"\x1b", "\x07"} & set(printed)
+    assert printed.count("\n") == 1
 
 
 def test_a_stanza_names_the_command_and_the_place(profile):
@@ -64,7 +93,7 @@ def test_a_stanza_names_the_command_and_the_place(profile):
     assert status == 0
     assert printed.splitlines() == [
         "[profile sales.shop.orders]",
-        f"credential_process = sluice-recipient credentials '{profile}#sales.shop.orders'",
+        f"credential_process = {process_command(f'{profile}#sales.shop.orders')}",
         "region = eu-west-1",
         "endpoint_url = http://127.0.0.1:9000",
     ]

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from sluice_recipient.address import TableName
 from sluice_recipient.client import GatewayClient, TableInfo
-from sluice_recipient.errors import AccessDenied, NotFound, ProfileError, Refused, Unavailable
+from sluice_recipient.errors import AccessDenied, NotFound, ProfileError, RecipientError, Refused, Unavailable
 from sluice_recipient.profile import parse_profile
 
 from tests.fakes.recipient_transport import (
@@ -18,6 +18,7 @@ from tests.fakes.recipient_transport import (
     aws_answer,
     by_path,
     error,
+    lines,
     metadata,
     ok,
     unreachable,
@@ -67,6 +68,29 @@ def test_a_table_is_described_by_its_metadata():
     )
 
 
+def test_a_table_is_described_in_one_call_whichever_format_the_server_has():
+    client = Client(metadata())
+    client.describe(ORDERS)
+
+    (request,) = client.transport.requests
+    capabilities = dict(part.split("=") for part in request.headers["delta-sharing-capabilities"].split(";"))
+    assert set(capabilities["responseformat"].split(",")) == {"delta", "parquet"}
+    assert set(capabilities["accessModes"].split(",")) == {"url", "dir"}
+
+
+@pytest.mark.parametrize("where", ["beside", "below"])
+def test_metadata_in_the_delta_format_is_understood(where):
+    told = {"location": "s3://lake/orders", "accessModes": ["dir"]}
+    table = {"id": "1", "format": {"provider": "parquet"}}
+    action = {"deltaMetadata": table, **told} if where == "beside" else {"deltaMetadata": table | told}
+    client = Client(lines([{"protocol": {"deltaProtocol": {}}}, {"metaData": action}]))
+
+    info = client.describe(ORDERS)
+
+    assert (info.access_modes, info.location) == (frozenset({"dir"}), "s3://lake/orders")
+    assert len(client.transport.requests) == 1
+
+
 def test_a_server_that_names_no_modes_has_url_only():
     info = Client(metadata(accessModes=None, location=None)).describe(ORDERS)
 
@@ -102,7 +126,7 @@ def test_all_tables_of_all_shares_are_listed():
     [
         (400, Refused, "made up"),
         (401, AccessDenied, "profile"),
-        (403, AccessDenied, "profile"),
+        (403, AccessDenied, "ask whoever gave you the profile"),
         (404, NotFound, "sluice-recipient tables"),
     ],
 )
@@ -112,6 +136,34 @@ def test_what_will_not_change_is_asked_once(status, kind, advice):
     with pytest.raises(kind, match=advice):
         client.credential(ORDERS)
     assert len(client.transport.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (503, "the storage does not issue a credential in time; try again later"),
+        (503, "Please retry"),
+        (403, "recipient 'acme' is disabled, please contact your share provider"),
+        (401, "the token has expired; ask your share provider for a new profile"),
+    ],
+)
+def test_advice_of_the_gateway_is_not_followed_by_another(status, message):
+    with pytest.raises(RecipientError) as raised:
+        Client(error(status, message)).credential(ORDERS)
+
+    assert str(raised.value) == f"{message} (HTTP {status})"
+
+
+def test_whatever_a_gateway_says_of_a_table_that_is_not_there_the_list_is_pointed_to():
+    with pytest.raises(NotFound, match=r"provider \(HTTP 404\); `sluice-recipient tables PROFILE` lists"):
+        Client(error(404, "table 'a' does not exist, please contact your share provider")).credential(ORDERS)
+
+
+def test_a_gateway_that_says_nothing_is_spoken_for():
+    with pytest.raises(Unavailable) as raised:
+        Client(error(503, "")).credential(ORDERS)
+
+    assert str(raised.value) == "the gateway refuses (HTTP 503); try again later"
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504])

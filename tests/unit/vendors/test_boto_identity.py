@@ -6,6 +6,7 @@ import pytest
 from botocore.exceptions import NoCredentialsError, ProfileNotFound
 from pydantic import TypeAdapter
 
+from gateway.errors import Unavailable
 from vendors.boto_identity import BotoEndpoint, BotoIdentity, Keys
 from vendors.boto_options import AnyIdentity, AwsIdentity
 
@@ -162,4 +163,22 @@ def test_an_identity_tells_when_it_is_a_role_itself(options, is_role):
 
 
 def test_nothing_is_opened_before_it_is_needed(tmp_path):
-    identity({"kind": "webIdentity", "roleArn": "arn", "tokenFile": str(tmp_path / "gone")})
+    identity({"kind": "webIdentity", "roleArn": "arn:aws:iam::1:role/x", "tokenFile": str(tmp_path / "gone")})
+
+
+def test_a_token_that_cannot_be_read_is_told_once_with_its_file_and_role(tmp_path, caplog):
+    token = tmp_path / "gone"
+    found = identity({"kind": "webIdentity", "roleArn": "arn:aws:iam::1:role/x", "tokenFile": str(token)})
+    for _ in range(2):
+        with pytest.raises(Unavailable) as raised:
+            found.keys()
+        assert "gone" not in raised.value.message
+
+    assert [message for message in caplog.messages if message.startswith("the gateway")] == [
+        "the gateway got no session of arn:aws:iam::1:role/x for itself: "
+        f"the file {token} cannot be read: No such file or directory"
+    ]
+
+
+def test_the_key_that_signs_is_known():
+    assert identity(KEYS).key_id() == "AKIA1"

@@ -3,6 +3,7 @@ from __future__ import annotations
 import logging
 import re
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -188,7 +189,7 @@ async def test_throttling_passes_on_what_the_service_asks_for(ask):
         refusal("", status=401),
         NoCredentialsError(),
         CredentialRetrievalError(provider="x", error_msg=SECRET),
-        FileNotFoundError("/etc/sluice/secret"),
+        FileNotFoundError(2, "No such file or directory", "/etc/sluice/secret"),
     ],
 )
 async def test_an_identity_that_is_refused_is_ours_to_mend_and_leaks_nothing(ask, error, caplog):
@@ -197,11 +198,74 @@ async def test_an_identity_that_is_refused_is_ours_to_mend_and_leaks_nothing(ask
 
     assert raised.value.retry_after is None
     assert len(caplog.records) == 1
-    shown = caplog.text + str(raised.value) + repr(raised.value)
-    assert SECRET not in shown
-    assert "/etc" not in shown
+    told = str(raised.value) + repr(raised.value)
+    assert SECRET not in caplog.text + told
+    assert "/etc" not in told
+    assert "again" not in told
     assert raised.value.__cause__ is None
     assert raised.value.__suppress_context__
+
+
+async def test_a_secret_that_cannot_be_read_is_named_in_the_log(ask, caplog):
+    with pytest.raises(Unavailable):
+        await ask(FileNotFoundError(2, "No such file or directory", "/etc/sluice/secret"))
+
+    assert caplog.messages == [
+        "storage lake: STS gave no session: the file /etc/sluice/secret cannot be read: "
+        "No such file or directory"
+    ]
+
+
+@pytest.fixture
+def refusing(threads):
+    """Return an STS that refuses, and what asks it."""
+    client = FakeClient(refusal("AccessDenied", status=403))
+    sts = Sts(lambda: client, threads, storage="lake", key_id=lambda: "AKIA1")
+
+    async def ask(role_arn: str = "") -> None:
+        request = SessionRequest(role_arn=role_arn, name="acme", policy="{}", life=timedelta(hours=1))
+        with suppress(Unavailable):
+            await sts.assume_role(request)
+
+    return client, ask
+
+
+async def test_a_refusal_names_the_role_the_key_and_what_to_look_at(refusing, caplog):
+    _, ask = refusing
+
+    await ask("arn:aws:iam::000000000000:role/Vended")
+
+    assert caplog.messages == [
+        "storage lake: STS gave no session of arn:aws:iam::000000000000:role/Vended to the access key AKIA1: "
+        "403 AccessDenied; check options.identity and options.role"
+    ]
+
+
+async def test_a_refusal_of_an_identity_without_keys_is_told_all_the_same(threads, caplog):
+    def no_key() -> str:
+        raise NoCredentialsError
+
+    client = FakeClient(refusal("AccessDenied", status=403))
+    sts = Sts(lambda: client, threads, storage="lake", key_id=no_key)
+    with pytest.raises(Unavailable):
+        await sts.assume_role(SessionRequest(name="acme", policy="{}", life=timedelta(hours=1)))
+
+    assert caplog.messages == [
+        "storage lake: STS gave no session: 403 AccessDenied; check options.identity and options.role"
+    ]
+
+
+async def test_the_same_refusal_is_told_once_until_it_changes_or_ends(refusing, caplog):
+    client, ask = refusing
+    for given_now in (client.answer, client.answer, refusal("Throttling"), answer(), refusal("Throttling")):
+        client.answer = given_now
+        await ask()
+
+    assert [message.rpartition(": ")[2].partition(";")[0] for message in caplog.messages] == [
+        "403 AccessDenied",
+        "400 Throttling",
+        "400 Throttling",
+    ]
 
 
 @pytest.mark.parametrize("code", ["PackedPolicyTooLarge", "MalformedPolicyDocument"])

@@ -6,7 +6,7 @@ from gateway.config.schema import Config
 
 async def test_without_redis_there_is_nothing_to_drop():
     dropped = await drop_cached(Config(), "acme", ["lake"])
-    assert dropped.done
+    assert dropped.done is None
     assert "no Redis" in dropped.words
 
 
@@ -17,7 +17,7 @@ async def test_keys_are_never_made_up(tmp_path):
 
     dropped = await drop_cached(config, "acme", [])
 
-    assert not dropped.done
+    assert dropped.done is False
     assert "no gateway serves what is there" in dropped.words
     assert list(tmp_path.iterdir()) == []
 
@@ -33,5 +33,5 @@ async def test_process_without_sealing_keys_drops_nothing(tmp_path):
 
     dropped = await drop_cached(config, "acme", [])
 
-    assert not dropped.done
+    assert dropped.done is False
     assert "keys" in dropped.words

@@ -7,7 +7,10 @@ from gateway.config.faults import ConfigError
 
 
 def test_good_text_is_taken():
-    check_text("recipients: [{name: a, identities: [{issuer: i, subject: s}]}]\n", {"HOME": "/home/a"})
+    config = check_text(
+        "recipients: [{name: a, identities: [{issuer: i, subject: s}]}]\n", {"HOME": "/home/a"}
+    )
+    assert [recipient.name for recipient in config.recipients] == ["a"]
 
 
 def test_text_with_a_fault_is_refused():

@@ -364,6 +364,62 @@ async def test_store_that_fails_for_its_own_identity_is_told_of():
     assert "503 SlowDown" in row.detail
 
 
+class Faulty(FakeObjectStore):
+    """A store that answers its own identity with the same attempt to each action of a kind."""
+
+    def __init__(self, **answers: Attempt) -> None:
+        super().__init__()
+        self._answers = answers
+
+    async def attempt(self, credential, action, at, path):
+        answer = self._answers.get(action.value) if credential is None else None
+        return answer or await super().attempt(credential, action, at, path)
+
+
+def failed(detail: str) -> Attempt:
+    return Attempt(verdict=Verdict.FAILED, detail=detail)
+
+
+@pytest.mark.parametrize("detail", ["no answer", "FileNotFoundError", "403 SignatureDoesNotMatch", "401", ""])
+async def test_nothing_is_left_behind_where_nothing_was_taken(detail):
+    inspection = await inspect(Faulty(write=failed(detail), delete=failed(detail)))
+
+    assert inspection.notes == []
+
+
+@pytest.mark.parametrize(
+    ("written", "deleted"),
+    [
+        ("503 SlowDown", "503 SlowDown"),
+        ("500", "no answer"),
+        # Silence to the one and a word to the other: it is there, and heard both perhaps.
+        ("no answer", "403 SignatureDoesNotMatch"),
+    ],
+)
+async def test_object_that_the_store_may_have_taken_is_named(written, deleted):
+    inspection = await inspect(Faulty(write=failed(written), delete=failed(deleted)))
+
+    (note,) = inspection.notes
+    assert note.startswith("left behind, to be removed by hand: s3://lake/shared/_sluice_verify/")
+
+
+async def test_object_that_the_store_has_taken_is_named_whatever_became_of_its_removal():
+    inspection = await inspect(Faulty(delete=failed("no answer")))
+
+    (note,) = [note for note in inspection.notes if "left behind" in note]
+    assert "inside.txt" in note
+
+
+async def test_identity_that_may_not_write_is_pointed_to_named_directories_first():
+    inspection = await inspect(shared_store(), tables=[ORDERS])
+
+    missing = [row.detail for row in inspection.rows if row.mark is Mark.NOT_PROVED]
+    assert len(missing) == 2
+    assert all(
+        0 < words.index("--outside") < words.index("let the storage's identity write") for words in missing
+    )
+
+
 async def test_credential_that_cannot_be_issued_is_told_of_and_probe_objects_are_removed():
     store = FakeObjectStore()
     broken = parse_location("s3://lake/broken")
@@ -388,6 +444,8 @@ async def test_credential_that_cannot_be_issued_is_told_of_and_probe_objects_are
         (LIFE, Mark.PROVED, "1 h"),
         (timedelta(minutes=59, seconds=58), Mark.PROVED, "59 min 58 s"),
         (timedelta(hours=1, minutes=4), Mark.PROVED, "1 h 4 min"),
+        (timedelta(minutes=30), Mark.PROVED, "30 min"),
+        (timedelta(minutes=29), Mark.NOT_PROVED, "29 min"),
         (timedelta(hours=2), Mark.NOT_PROVED, "2 h"),
         (timedelta(seconds=-1), Mark.NOT_PROVED, "expired"),
     ],
@@ -399,3 +457,163 @@ async def test_life_is_held_against_what_was_asked_for(life, mark, seen):
     row = (await inspect(store)).rows[0]
 
     assert (row.check, row.mark, row.seen) == ("life of the credential", mark, seen)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "notes"),
+    [(56, []), (40, ["credentials live 40 min, not the 1 h that were asked for"]), (20, [])],
+)
+async def test_life_that_falls_short_is_noted(minutes, notes):
+    store = FakeObjectStore()
+    store.life = timedelta(minutes=minutes)
+
+    inspection = await inspect(store)
+
+    assert [note for note in inspection.notes if "credentials live" in note] == notes
+
+
+async def test_life_of_less_than_half_says_what_was_given_and_what_to_do():
+    store = FakeObjectStore()
+    store.life = timedelta(minutes=15)
+
+    row = (await inspect(store)).rows[0]
+
+    assert "1 h were asked for and 15 min given" in row.detail
+    assert "set credentialLife" in row.detail
+
+
+SECRET = parse_location("s3://lake/shared/zz_secret")
+
+
+def leak(scope, action, key):
+    """Open one more directory to every credential."""
+    opens = key.startswith(f"{SECRET.path}/") and action in {Action.READ, Action.LIST}
+    return None if opens else scoped(scope, action, key)
+
+
+def leaking(store: FakeObjectStore) -> FakeObjectStore:
+    store.objects.add(f"{SECRET.path}/part-0")
+    return store
+
+
+async def test_named_directory_is_tried_where_probe_objects_can_be_written():
+    inspection = await inspect(leaking(FakeObjectStore(leak)), outside=[SECRET])
+
+    assert inspection.ground == "probe objects"
+    assert marks(inspection, Mark.BREACH) == [
+        "read neighbour (shared/zz_secret)",
+        "list neighbour (shared/zz_secret)",
+    ]
+
+
+async def test_every_named_directory_is_tried():
+    store = leaking(shared_store(leak))
+
+    inspection = await inspect(store, at=ORDERS, outside=[CUSTOMERS, ORDERS_OLD, SECRET])
+
+    assert "read neighbour (shared/customers)" in marks(inspection, Mark.PROVED)
+    assert "read sibling by name (shared/orders_old)" in marks(inspection, Mark.PROVED)
+    assert "read neighbour (shared/zz_secret)" in marks(inspection, Mark.BREACH)
+
+
+@pytest.mark.parametrize("owner_may_write", [True, False])
+async def test_named_directory_without_objects_is_not_proved(owner_may_write):
+    store = shared_store() if not owner_may_write else FakeObjectStore()
+
+    inspection = await inspect(store, tables=[ORDERS, ORDERS_OLD, CUSTOMERS], outside=[SECRET])
+
+    (row,) = [row for row in inspection.rows if row.check == "read outside (shared/zz_secret)"]
+    assert row.mark is Mark.NOT_PROVED
+    assert str(SECRET) in row.detail
+
+
+async def test_named_table_is_never_the_one_inside():
+    inspection = await inspect(shared_store(), tables=[ORDERS, CUSTOMERS], outside=[CUSTOMERS])
+
+    assert "read neighbour (shared/customers)" in marks(inspection, Mark.PROVED)
+
+
+async def test_only_table_that_is_named_leaves_none_to_be_inside():
+    inspection = await inspect(shared_store(), tables=[ORDERS], outside=[ORDERS])
+
+    (row,) = inspection.rows
+    assert "--outside" in row.detail
+
+
+async def test_several_tables_are_tried():
+    tables = [ORDERS, ORDERS_OLD, CUSTOMERS, SECRET]
+
+    inspection = await inspect(leaking(shared_store(leak)), tables=tables)
+
+    assert marks(inspection, Mark.BREACH) == ["read neighbour (zz_secret)", "list neighbour (zz_secret)"]
+    assert not [note for note in inspection.notes if "more tables" in note]
+
+
+async def test_tables_that_were_not_tried_are_counted():
+    store = shared_store()
+    many = [parse_location(f"s3://lake/shared/t{number}") for number in range(8)]
+    store.objects |= {f"{table.path}/part-0" for table in many}
+
+    inspection = await inspect(store, tables=[ORDERS, ORDERS_OLD, *many])
+
+    tried = [row.check for row in inspection.rows if row.check.startswith("read neighbour")]
+    assert len(tried) == 5
+    assert any(note.startswith("3 more tables were not tried") for note in inspection.notes)
+
+
+class Directories(FakeObjectStore):
+    """A store that keeps the directories of what was written in it, and deletes empty ones only.
+
+    As on Azure, what the state of a directory forbids is allowed by the credential.
+    """
+
+    def __init__(self, *existing: str, keeps: str = "") -> None:
+        super().__init__()
+        self.directories = set(existing)
+        self._keeps = keeps
+
+    async def attempt(self, credential, action, at, path):
+        key = f"{at.path}/{path}"
+        if credential is None and key in self.directories and action is not Action.LIST:
+            return self._open(action, key)
+        attempt = await super().attempt(credential, action, at, path)
+        if action is Action.WRITE and attempt.verdict is Verdict.ALLOWED:
+            steps = key.split("/")
+            self.directories |= {"/".join(steps[:number]) for number in range(1, len(steps))}
+        return attempt
+
+    def _open(self, action: Action, key: str) -> Attempt:
+        if action is Action.DELETE:
+            if self._keeps and key.endswith(self._keeps):
+                return Attempt(verdict=Verdict.DENIED)
+            below = [name for name in self.objects | self.directories if name.startswith(f"{key}/")]
+            self.directories -= set() if below else {key}
+        return Attempt(verdict=Verdict.ALLOWED)
+
+
+@pytest.mark.parametrize("existing", [{"shared"}, {"shared", "shared/_sluice_verify"}])
+async def test_directories_that_a_store_made_for_probe_objects_are_removed(existing):
+    store = Directories(*existing)
+
+    inspection = await inspect(store)
+
+    # What was there before is not ours.
+    assert store.directories == existing
+    assert not [note for note in inspection.notes if "left behind" in note]
+
+
+async def test_directory_that_cannot_be_removed_is_named():
+    store = Directories("shared", keeps="/_sluice_verify")
+
+    inspection = await inspect(store)
+
+    assert "left behind, to be removed by hand: s3://lake/shared/_sluice_verify" in inspection.notes
+
+
+async def test_writing_outside_is_tried_beside_our_own_objects_only():
+    store = leaking(FakeObjectStore())
+
+    await inspect(store, outside=[SECRET])
+
+    assert all("/_sluice_verify/" in key for key in store.written)
+    assert f"{SECRET.path}/part-0" in store.objects

@@ -62,6 +62,17 @@ disk: its vendor local issues no credentials, so nothing was tried
     )
 
 
+def test_one_cause_of_many_failures_is_told_once():
+    failures = [row(Mark.NOT_PROVED, f"read {name}", "no answer: try again") for name in "abc"]
+    other = row(Mark.NOT_PROVED, "list bucket", "403 Forbidden")
+
+    below = Report([verified(*failures, other, row(Mark.BREACH, "write", "no answer: try again"))]).to_text()
+
+    assert below.count("try again") == 2
+    assert "lake: not proved: read a, read b, read c: no answer: try again\n" in below
+    assert "lake: not proved: list bucket: 403 Forbidden\n" in below
+
+
 def test_nothing_verified_is_said():
     assert "nothing was verified" in Report([SILENT]).to_text()
 

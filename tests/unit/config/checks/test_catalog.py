@@ -157,5 +157,5 @@ def test_an_overlap_of_shares_is_warned_of(read_text):
     assert not draft.faults
     assert draft.warnings == (
         "shares[0].schemas[0].tables[0].accessModes: a dir credential for s.c.a opens other.c.a of another "
-        "share too, which lies below it",
+        "share too, which lies below it: move one of them, or share the outer one by url only",
     )

@@ -121,3 +121,18 @@ def test_a_broken_list_of_services_is_not_blamed_on_workers(faults_of):
 def test_workers_need_a_certificate_that_all_of_them_have(faults_of):
     text = "http: {workers: 2}\nservices: {run: [edge]}\nssl: {selfSigned: true}"
     assert "ssl.selfSigned" in faults_of(text)["http.workers"].message
+
+
+@pytest.mark.parametrize(
+    ("text", "warned"),
+    [
+        ("host: 0.0.0.0", True),
+        ("host: '::'", True),
+        ("host: 127.0.0.1", False),
+        ("host: share.example.com", False),
+        ("host: 0.0.0.0\npublicUrl: https://share.example.com", False),
+        ("host: 0.0.0.0\nservices: {run: [catalog], listen: '127.0.0.1:1'}", False),
+    ],
+)
+def test_all_addresses_without_a_public_one_are_warned_of(read_text, text, warned):
+    assert any(warning.startswith("publicUrl: is missing") for warning in read_text(text).warnings) is warned

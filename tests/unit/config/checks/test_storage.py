@@ -81,3 +81,13 @@ def test_a_life_that_makes_clients_ask_all_the_time_is_warned_of(read_text, life
     text = f"allowAnonymous: true\ncredentials: {{life: {life}}}\n{storage_with(life)}"
     found = [warning.partition(":")[0] for warning in read_text(text).warnings]
     assert found == (["credentials.life", "storages[0].credentialLife"] if warned else [])
+
+
+@pytest.mark.parametrize(("life", "found"), [("10m", "10m"), ("48h", "2d"), ("40h", "40h"), ("90s", "90s")])
+def test_a_life_that_no_provider_gives_is_shown(faults_of, life, found):
+    assert faults_of(storage_with(life))["storages[0].credentialLife"].found == f"'{found}'"
+    assert faults_of(f"credentials: {{life: {life}}}")["credentials.life"].found == f"'{found}'"
+
+
+def test_a_life_that_is_none_is_shown(faults_of):
+    assert faults_of(storage_with("1 hour"))["storages[0].credentialLife"].found == "'1 hour'"

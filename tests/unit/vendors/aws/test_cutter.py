@@ -25,6 +25,8 @@ class FakeIam:
         self.policy = policy
         self.error = error
         self.closed = 0
+        # What others put in the policy's place, each when this one waits for the next time.
+        self.others: list[Any] = []
 
     def get_role_policy(self, **asked: Any) -> dict[str, Any]:
         assert asked == {"RoleName": "vended", "PolicyName": POLICY_NAME}
@@ -37,6 +39,11 @@ class FakeIam:
             raise refusal(self.error)
         assert (asked["RoleName"], asked["PolicyName"]) == ("vended", POLICY_NAME)
         self.policy = json.loads(asked["PolicyDocument"])
+
+    def let_others(self, seconds: float) -> None:
+        assert seconds > 0
+        if self.others:
+            self.policy = self.others.pop(0)
 
     def close(self) -> None:
         self.closed += 1
@@ -62,7 +69,14 @@ def open_cutter():
                 }
             )
             assert options.role is not None
-            return AwsCutter(options, options.role, open_iam=lambda: iam, threads=threads, clock=lambda: NOON)
+            return AwsCutter(
+                options,
+                options.role,
+                open_iam=lambda: iam,
+                threads=threads,
+                clock=lambda: NOON,
+                sleep=iam.let_others,
+            )
 
         yield open_cutter
 
@@ -135,6 +149,46 @@ def test_what_somebody_else_put_there_is_kept():
     new = denial("new", NOON, by_tag=True)
 
     assert merge([foreign], new, NOON) == [foreign, new]
+
+
+def test_a_denial_for_good_that_somebody_else_put_there_is_kept():
+    new = denial("acme", NOON, by_tag=True)
+    whose = {name: value for name, value in new["Condition"].items() if name != "DateLessThan"}
+    foreign = {**new, "Condition": whose}
+
+    assert merge([foreign], new, NOON) == [foreign, new]
+
+
+async def test_a_denial_that_another_run_has_lost_is_put_again(open_cutter):
+    kept, other, mine = (denial(name, NOON, by_tag=True) for name in ("kept", "other", "acme"))
+    foreign = [{"Effect": "Deny", "Action": action, "Resource": "*"} for action in ("s3:*", "kms:*")]
+    iam = FakeIam(policy=json.loads(document([*foreign, kept])))
+    # It had read the policy before any of these stood there.
+    iam.others = [json.loads(document([other]))]
+
+    cut = await open_cutter(iam).cut_off("acme", NOON)
+
+    assert cut.done
+    assert iam.policy["Statement"] == [other, *foreign, kept, mine]
+
+
+async def test_a_denial_that_is_lost_again_and_again_is_not_called_done(open_cutter):
+    iam = FakeIam()
+    iam.others = [json.loads(document([denial("other", NOON, by_tag=True)])) for _ in range(10)]
+
+    cut = await open_cutter(iam).cut_off("acme", NOON)
+
+    assert not cut.done
+    assert "others write the policy" in cut.words
+
+
+async def test_a_later_denial_by_another_run_will_do(open_cutter):
+    later = json.loads(document([denial("acme", NOON + timedelta(hours=1), by_tag=True)]))
+    iam = FakeIam()
+    iam.others = [later]
+
+    assert (await open_cutter(iam).cut_off("acme", NOON)).done
+    assert iam.policy == later
 
 
 async def test_a_policy_that_arrives_percent_encoded_is_read(open_cutter):

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 from gateway.domain.location import parse_location
@@ -46,4 +45,4 @@ def test_the_vendor_serves_s3_and_checks_its_options():
     assert vendor.schemes == {"s3"}
     assert vendor.check(OPTIONS) == []
     assert vendor.check({}) != []
-    assert vendor.check_dir(OPTIONS, LAKE, timedelta(hours=1)) == []
+    assert vendor.check_dir(OPTIONS, LAKE) == []

@@ -46,4 +46,4 @@ def test_the_storage_on_the_page_is_one():
     (storage,) = yaml.safe_load(example)["storages"]
 
     assert check(storage["options"]) == []
-    assert check_dir(storage["options"], parse_location(f"{storage['prefix']}/orders"), HOUR) == []
+    assert check_dir(storage["options"], parse_location(f"{storage['prefix']}/orders")) == []

@@ -10,8 +10,8 @@ from gateway.errors import Unavailable
 from vendors.azure.account import Account
 from vendors.azure.config import AzureOptions, parse
 from vendors.azure.delegation_key import DelegationKey, format_time
-from vendors.azure.http import Request, Response
 from vendors.azure.identity import Token
+from vendors.http import Reply, Request
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 SECRET = bytes(range(32))
@@ -36,11 +36,11 @@ class FakeTokens:
 class FakeHttp:
     """Answers with what ``answer`` makes of each request, and keeps the requests."""
 
-    def __init__(self, answer: Callable[[Request], Response | Unavailable]) -> None:
+    def __init__(self, answer: Callable[[Request], Reply | Unavailable]) -> None:
         self._answer = answer
         self.requests: list[Request] = []
 
-    async def send(self, request: Request) -> Response:
+    async def __call__(self, request: Request) -> Reply:
         self.requests.append(request)
         answer = self._answer(request)
         if isinstance(answer, Unavailable):
@@ -69,7 +69,7 @@ def delegation_key(
     )
 
 
-def key_answer(start: str, expiry: str, *, value: bytes = SECRET) -> Response:
+def key_answer(start: str, expiry: str, *, value: bytes = SECRET) -> Reply:
     """Return an answer to Get User Delegation Key, as its documentation shows it."""
     body = (
         '<?xml version="1.0" encoding="utf-8"?><UserDelegationKey>'
@@ -79,4 +79,4 @@ def key_answer(start: str, expiry: str, *, value: bytes = SECRET) -> Response:
         "<SignedService>b</SignedService><SignedVersion>2023-11-03</SignedVersion>"
         f"<Value>{base64.b64encode(value).decode()}</Value></UserDelegationKey>"
     )
-    return Response(status=200, body=b"\xef\xbb\xbf" + body.encode())
+    return Reply(status=200, body=b"\xef\xbb\xbf" + body.encode())

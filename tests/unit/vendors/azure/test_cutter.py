@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gateway.errors import Unavailable
 from tests.unit.vendors.azure.doubles import ACCOUNT, NOON, FakeHttp, FakeTokens, options
 from vendors.azure.cutter import AzureCutter
-from vendors.azure.http import Response
+from vendors.http import Reply
 
 SUBSCRIPTION = "11111111-2222-3333-4444-555555555555"
 REVOCATION = {"subscription": SUBSCRIPTION, "resourceGroup": "lake(rg)"}
@@ -20,7 +22,7 @@ async def cut(answer, revocation=REVOCATION):
 
 
 async def test_without_settings_the_command_is_told_and_nothing_is_done():
-    done, requests, forgotten = await cut(Response(status=200), None)
+    done, requests, forgotten = await cut(Reply(status=200), None)
 
     assert not done.done
     assert "az storage account revoke-delegation-keys --name lakeaccount --resource-group" in done.words
@@ -30,7 +32,7 @@ async def test_without_settings_the_command_is_told_and_nothing_is_done():
 
 
 async def test_keys_of_the_account_are_revoked_through_the_management_api():
-    done, (request,), forgotten = await cut(Response(status=200))
+    done, (request,), forgotten = await cut(Reply(status=200))
 
     assert done.done
     assert "other recipients too" in done.words
@@ -45,7 +47,7 @@ async def test_keys_of_the_account_are_revoked_through_the_management_api():
 
 @pytest.mark.parametrize(
     "answer",
-    [Response(status=403), Response(status=404), Response(status=202), Unavailable("Azure does not answer")],
+    [Reply(status=403), Reply(status=404), Reply(status=202), Unavailable("Azure does not answer")],
 )
 async def test_what_was_not_revoked_is_not_called_done(answer):
     done, _, forgotten = await cut(answer)
@@ -56,13 +58,27 @@ async def test_what_was_not_revoked_is_not_called_done(answer):
 
 
 async def test_missing_permission_is_named_in_the_log(caplog):
-    await cut(Response(status=403))
+    await cut(Reply(status=403))
 
     assert "revokeUserDelegationKeys/action" in caplog.text
 
 
 async def test_management_api_of_another_cloud_is_used():
     elsewhere = {**REVOCATION, "endpoint": "https://management.usgovcloudapi.net"}
-    _, (request,), _ = await cut(Response(status=200), elsewhere)
+    _, (request,), _ = await cut(Reply(status=200), elsewhere)
 
     assert request.url.startswith("https://management.usgovcloudapi.net/subscriptions/")
+
+
+def test_account_is_what_storages_have_in_common_and_its_end_is_told_before():
+    def cutter(account, given) -> AzureCutter:
+        return AzureCutter(
+            account, given.revocation, FakeTokens(), FakeHttp(lambda _: Reply(status=200)), lambda: None
+        )
+
+    allowed = cutter(ACCOUNT, options(revocation=REVOCATION))
+    asking = cutter(replace(ACCOUNT, container="other"), options())
+
+    assert allowed.everybody == asking.everybody
+    assert "delegation keys of the account lakeaccount" in allowed.consequence
+    assert asking.consequence == ""

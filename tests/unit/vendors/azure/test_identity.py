@@ -16,6 +16,7 @@ from azure.identity.aio import (
 
 from gateway.errors import Unavailable
 from tests.unit.vendors.azure.doubles import NOON, FakeClock
+from tests.unit.vendors.background import finish_background
 from vendors.azure.config import parse
 from vendors.azure.identity import STORAGE_SCOPE, Tokens, open_credential
 
@@ -95,6 +96,19 @@ async def test_nothing_of_the_environment_takes_the_place_of_what_is_named(monke
     assert (request._data["client_id"], request._data["client_secret"]) == ("c1", "hush")
 
 
+@pytest.mark.parametrize("client", [{}, {"clientId": "c1"}])
+async def test_machines_identity_is_never_that_of_the_pod(monkeypatch, client):
+    for name, value in {**AMBIENT, "AZURE_FEDERATED_TOKEN_FILE": "/run/token"}.items():
+        monkeypatch.setenv(name, value)
+
+    async with AsyncExitStack() as stack:
+        credential: Any = await open_credential(
+            parse({"identity": {"kind": "managedIdentity", **client}}), stack
+        )
+
+    assert type(credential._credential).__name__ == "ImdsCredential"
+
+
 async def test_authority_of_another_cloud_is_used():
     given = parse({"identity": SECRET, "authority": "https://login.chinacloudapi.cn"})
 
@@ -111,6 +125,8 @@ async def test_token_is_kept_and_renewed_ahead():
     clock.now += timedelta(minutes=45)
     assert await tokens.get() == first
     clock.now += timedelta(minutes=6)
+    assert await tokens.get() == first
+    await finish_background()
 
     assert (await tokens.get()).value == "token-2"
     assert sdk.scopes == [STORAGE_SCOPE] * 2
@@ -154,7 +170,7 @@ async def test_missing_secret_file_is_unavailable(tmp_path, caplog):
     with pytest.raises(Unavailable):
         await tokens.get()
 
-    assert "FileNotFoundError" in caplog.text
+    assert "cannot be read: No such file" in caplog.text
 
 
 async def test_workload_identity_outside_a_cluster_is_unavailable(monkeypatch, caplog):

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from datetime import timedelta
-
 from gateway.domain.location import parse_location
 from gateway.ports import StorageSettings
 from vendors.azure import vendor
@@ -42,18 +40,17 @@ def test_vendor_serves_azure_only():
 
 def test_faults_of_the_options_are_told():
     assert vendor.check({})
-    assert vendor.check_dir({}, PREFIX, timedelta(hours=1)) == vendor.check({})
 
 
 def test_directory_of_a_hierarchical_account_can_have_a_credential():
     assert vendor.check(OPTIONS) == []
-    assert vendor.check_dir(OPTIONS, PREFIX, timedelta(hours=1)) == []
+    assert vendor.check_dir(OPTIONS, PREFIX) == []
 
 
 def test_flat_account_and_blob_spelling_are_told_apart():
     flat = {**OPTIONS, "hierarchicalNamespace": False}
     spelled = parse_location("wasbs://tables@lakeaccount.blob.core.windows.net/shared")
 
-    assert "without a hierarchical namespace" in vendor.check_dir(flat, PREFIX, timedelta(hours=1))[0]
-    assert "blob endpoint" in vendor.check_dir(OPTIONS, spelled, timedelta(hours=1))[0]
-    assert vendor.check_dir({**flat, "containerScope": "accept"}, spelled, timedelta(hours=1)) == []
+    assert "without a hierarchical namespace" in vendor.check_dir(flat, PREFIX)[0]
+    assert "blob endpoint" in vendor.check_dir(OPTIONS, spelled)[0]
+    assert vendor.check_dir({**flat, "containerScope": "accept"}, spelled) == []

@@ -9,8 +9,8 @@ from gateway.domain.location import parse_location
 from gateway.domain.probe import Action, Verdict
 from gateway.errors import Unavailable
 from tests.unit.vendors.azure.doubles import ACCOUNT, NOON, FakeHttp, FakeTokens
-from vendors.azure.http import Response
 from vendors.azure.probe import AzureProbe
+from vendors.http import Reply
 
 TABLE = parse_location("abfss://tables@lakeaccount.dfs.core.windows.net/a b/t%41")
 ROOT = parse_location("abfss://tables@lakeaccount.dfs.core.windows.net")
@@ -26,26 +26,26 @@ async def attempted(answer, action=Action.READ, path="x", *, credential=SAS, at=
     return attempt, http.requests
 
 
-def refused(status: int, code: str = "", detail: str = "") -> Response:
+def refused(status: int, code: str = "", detail: str = "") -> Reply:
     body = (
         f"<Error><Code>{code}</Code><AuthenticationErrorDetail>{detail}</AuthenticationErrorDetail></Error>"
     )
-    return Response(status=status, headers={"x-ms-error-code": code} if code else {}, body=body.encode())
+    return Reply(status=status, headers={"x-ms-error-code": code} if code else {}, body=body.encode())
 
 
-def page(*names: str, marker: str = "", directories: tuple[str, ...] = ()) -> Response:
+def page(*names: str, marker: str = "", directories: tuple[str, ...] = ()) -> Reply:
     blobs = "".join(f"<Blob><Name>{name}</Name><Properties/></Blob>" for name in names)
     folder = "<Properties><ResourceType>directory</ResourceType></Properties>"
     blobs += "".join(f"<Blob><Name>{name}</Name>{folder}</Blob>" for name in directories)
     body = f"<EnumerationResults><Blobs>{blobs}</Blobs><NextMarker>{marker}</NextMarker></EnumerationResults>"
-    return Response(status=200, body=body.encode())
+    return Reply(status=200, body=body.encode())
 
 
 @pytest.mark.parametrize(
     ("answer", "verdict"),
     [
-        (Response(status=200), Verdict.ALLOWED),
-        (Response(status=201), Verdict.ALLOWED),
+        (Reply(status=200), Verdict.ALLOWED),
+        (Reply(status=201), Verdict.ALLOWED),
         (refused(409, "BlobAlreadyExists"), Verdict.ALLOWED),
         (refused(412, "ConditionNotMet"), Verdict.ALLOWED),
         (refused(404, "BlobNotFound"), Verdict.MISSING),
@@ -67,13 +67,13 @@ def page(*names: str, marker: str = "", directories: tuple[str, ...] = ()) -> Re
         (refused(400, "InvalidQueryParameterValue"), Verdict.FAILED),
         (refused(429), Verdict.FAILED),
         (refused(503, "ServerBusy"), Verdict.FAILED),
-        (Response(status=302, headers={"location": "https://elsewhere"}), Verdict.FAILED),
+        (Reply(status=302, headers={"location": "https://elsewhere"}), Verdict.FAILED),
         (Unavailable("Azure does not answer"), Verdict.FAILED),
     ],
 )
 @pytest.mark.parametrize("action", list(Action))
 async def test_answer_is_judged(answer, verdict, action):
-    if action is Action.LIST and isinstance(answer, Response) and answer.status < 300:
+    if action is Action.LIST and isinstance(answer, Reply) and answer.status < 300:
         answer = page()
     attempt, _ = await attempted(answer, action)
 
@@ -90,7 +90,7 @@ async def test_own_identity_that_is_not_believed_is_no_denial():
     ("action", "method"), [(Action.READ, "GET"), (Action.WRITE, "PUT"), (Action.DELETE, "DELETE")]
 )
 async def test_sas_is_used_on_the_literal_name(action, method):
-    _, (request,) = await attempted(Response(status=200), action, "é+/x")
+    _, (request,) = await attempted(Reply(status=200), action, "é+/x")
 
     assert request.method == method
     assert request.url == f"{BASE}/a%20b/t%2541/%C3%A9%2B/x?sv=1&sig=s"
@@ -98,16 +98,17 @@ async def test_sas_is_used_on_the_literal_name(action, method):
 
 
 async def test_write_replaces_nothing():
-    _, (request,) = await attempted(Response(status=201), Action.WRITE)
+    _, (request,) = await attempted(Reply(status=201), Action.WRITE)
 
     assert request.headers["if-none-match"] == "*"
     assert request.headers["x-ms-blob-type"] == "BlockBlob"
 
 
 async def test_own_identity_uses_its_token():
-    _, (request,) = await attempted(Response(status=200), credential=None)
+    _, (request,) = await attempted(Reply(status=200), credential=None)
 
     assert request.headers["authorization"] == "Bearer own-token"
+    assert request.headers["x-ms-version"] == "2023-11-03"
     assert request.url == f"{BASE}/a%20b/t%2541/x"
 
 
@@ -154,14 +155,14 @@ async def test_listing_that_is_refused_later_is_refused():
 
 
 async def test_listing_that_is_no_xml_has_failed():
-    attempt, _ = await attempted(Response(status=200, body=b"{}"), Action.LIST, "")
+    attempt, _ = await attempted(Reply(status=200, body=b"{}"), Action.LIST, "")
 
     assert attempt.verdict is Verdict.FAILED
 
 
 async def test_name_that_xml_cannot_hold_is_decoded():
     body = b'<E><Blobs><Blob><Name Encoded="true">a%20b/t%2541/%EF%BF%BE</Name></Blob></Blobs></E>'
-    attempt, _ = await attempted(Response(status=200, body=body), Action.LIST, "")
+    attempt, _ = await attempted(Reply(status=200, body=body), Action.LIST, "")
 
     assert attempt.names == ("\ufffe",)
 
@@ -174,6 +175,6 @@ async def test_detail_holds_the_code_and_nothing_of_the_sas():
 
 async def test_other_container_of_the_account_can_be_tried():
     other = parse_location("abfss://other@lakeaccount.dfs.core.windows.net/t")
-    _, (request,) = await attempted(Response(status=200), at=other)
+    _, (request,) = await attempted(Reply(status=200), at=other)
 
     assert request.url == "https://lakeaccount.blob.core.windows.net/other/t/x?sv=1&sig=s"

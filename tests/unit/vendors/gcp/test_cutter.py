@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+from datetime import timedelta
+
+import pytest
+
 from tests.unit.vendors.gcp.google import NOON, SHARER
 from vendors.gcp.cutter import GcpCutter
 
@@ -18,3 +22,9 @@ async def test_unnamed_account_is_left_to_the_operator():
     cut = await GcpCutter(bucket="lake", account=None).cut_off("acme", NOON)
 
     assert "disable SERVICE_ACCOUNT_EMAIL" in cut.words
+
+
+@pytest.mark.parametrize(("impersonates", "life"), [(False, timedelta(hours=1)), (True, None)])
+async def test_token_lives_an_hour_unless_it_can_be_asked_for_less(impersonates, life):
+    cutter = GcpCutter(bucket="lake", account=SHARER, impersonates=impersonates)
+    assert (await cutter.cut_off("acme", NOON)).life == life

@@ -11,6 +11,7 @@ import pytest
 
 from gateway.errors import Unavailable
 from tests.certificates import new_authority
+from tests.unit.vendors.background import finish_background
 from tests.unit.vendors.gcp.google import NOON, SHARER, FakeGoogle, key_text, options
 from vendors.gcp.config import parse
 from vendors.gcp.identity import Identity, open_transport
@@ -33,6 +34,7 @@ async def test_token_is_kept_while_it_is_fresh(google, identity):
     google.now += timedelta(minutes=6)
 
     assert await identity.token() is first
+    await finish_background()
     assert first.value == "source-1"
     assert first.expires_at == NOON + HOUR
     assert "source-1" not in repr(first)
@@ -41,6 +43,18 @@ async def test_token_is_kept_while_it_is_fresh(google, identity):
 async def test_token_is_refreshed_long_before_its_end(google, identity):
     await identity.token()
     google.now += timedelta(minutes=7)
+
+    assert (await identity.token()).value == "source-2"
+
+
+async def test_token_in_hand_is_used_while_the_next_one_is_fetched(google, identity):
+    first = await identity.token()
+    google.now += timedelta(minutes=4)
+    google.gate.clear()
+    # It could not return if it waited for Google, which does not answer yet.
+    assert await identity.token() is first
+    google.gate.set()
+    await finish_background()
 
     assert (await identity.token()).value == "source-2"
 

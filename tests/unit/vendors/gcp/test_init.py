@@ -54,9 +54,9 @@ async def test_environment_changes_neither_address_nor_credentials_of_the_reader
 
 
 def test_location_that_cannot_be_expressed_is_told_before_anybody_asks():
-    assert vendor.check_dir({}, TABLE, timedelta(hours=1)) == []
-    assert vendor.check_dir({}, parse_location("gs://lake"), timedelta(hours=1)) == []
-    assert vendor.check_dir({}, replace(TABLE, path="a\0b"), timedelta(hours=1)) == [
+    assert vendor.check_dir({}, TABLE) == []
+    assert vendor.check_dir({}, parse_location("gs://lake")) == []
+    assert vendor.check_dir({}, replace(TABLE, path="a\0b")) == [
         "an access boundary cannot name the character '\\x00'"
     ]
 
@@ -68,5 +68,6 @@ def test_options_are_checked():
 
 
 def test_life_that_google_never_gives_is_told():
-    (fault,) = vendor.check_dir({}, TABLE, timedelta(hours=2))
+    assert vendor.check_life({}, timedelta(hours=1)) == []
+    (fault,) = vendor.check_life({}, timedelta(hours=2))
     assert "set credentialLife to 1h" in fault

@@ -42,9 +42,9 @@ def make(google: FakeGoogle, call=None) -> GcpIssuer:
     )
 
 
-def refusal(status: int, error: object, retry_after: timedelta | None = None) -> Reply:
+def refusal(status: int, error: object, **headers: str) -> Reply:
     body = json.dumps({"error": error, "error_description": "secret"}).encode()
-    return Reply(status=status, body=body, retry_after=retry_after)
+    return Reply(status=status, body=body, headers=headers)
 
 
 async def test_credential_is_the_narrowed_token_with_googles_end(google, issuer):
@@ -113,7 +113,7 @@ async def test_token_that_was_not_narrowed_is_never_given_out(google, issuer, ca
 
 @pytest.mark.parametrize("status", [429, 503])
 async def test_throttling_says_how_long_to_wait(google, issuer, status):
-    google.reply = refusal(status, "slow_down", retry_after=timedelta(seconds=7))
+    google.reply = refusal(status, "slow_down", **{"retry-after": "7"})
 
     with pytest.raises(Unavailable) as caught:
         await issuer.issue(SCOPE)

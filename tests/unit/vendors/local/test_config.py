@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from tests.unit.vendors.words import told
 from vendors.local.config import check
 
 
@@ -8,7 +9,7 @@ def test_no_options_are_fine():
 
 
 def test_each_unknown_option_is_named():
-    assert check({"region": "eu", "root": "/"}) == [
-        "unknown option 'region': a local storage has none",
-        "unknown option 'root': a local storage has none",
+    assert told(check({"region": "eu", "root": "/"})) == [
+        "region: unknown option: a local storage has none",
+        "root: unknown option: a local storage has none",
     ]

@@ -79,7 +79,7 @@ async def test_probe_takes_silence_for_no_proof():
     ("bucket", "is_one"), [("lake", True), ("a-1", True), ("la.ke", False), ("la_ke", False)]
 )
 def test_name_that_no_bucket_on_r2_has_is_told(bucket, is_one):
-    assert (vendor.check_dir(raw_options(), parse_location(f"s3://{bucket}/t"), HOUR) == []) is is_one
+    assert (vendor.check_dir(raw_options(), parse_location(f"s3://{bucket}/t")) == []) is is_one
 
 
 def test_options_are_checked():

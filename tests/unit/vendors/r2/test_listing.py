@@ -10,10 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gateway.domain.credential import AwsTempCredentials, Credential, GcpOauthToken
-from gateway.errors import Unsupported
+from gateway.errors import Unavailable, Unsupported
 from tests.unit.vendors.r2.cloudflare import ENDPOINT, NOON, PARENT, SECRET, FakeCloudflare, options
 from vendors.http import Reply
-from vendors.obstore_error import Failure, read_error
+from vendors.obstore_error import Failure, StoreRefused, read_error
 from vendors.r2.identity import Identity
 from vendors.r2.listing import Listing, list_request
 
@@ -93,6 +93,18 @@ async def test_keys_are_read_in_both_encodings(cloudflare, listing):
     assert await listing(CREDENTIAL, "a") == ["a+b/<c>&%41"]
 
 
+async def test_listing_is_read_as_r2_writes_it(cloudflare, listing):
+    body = (
+        '<?xml version="1.0" encoding="UTF-8"?>'
+        '<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>lake</Name>'
+        "<Contents><Key>a</Key><Owner><Key>not-a-key</Key></Owner></Contents><Contents><Key>b</Key></Contents>"
+        "<CommonPrefixes><Prefix>c/</Prefix></CommonPrefixes></ListBucketResult>"
+    )
+    cloudflare.reply = Reply(status=200, body=body.encode())
+
+    assert await listing(CREDENTIAL, "") == ["a", "b"]
+
+
 @pytest.mark.parametrize(
     ("reply", "failure"),
     [
@@ -102,16 +114,47 @@ async def test_keys_are_read_in_both_encodings(cloudflare, listing):
         (refused(404, "NoSuchBucket"), Failure.MISSING),
         (refused(500, "InternalError"), Failure.FAILED),
         (Reply(status=403, body=b"<html>"), Failure.FAILED),
+        (Reply(status=403, body=b"<Error><Code>AccessDenied</Code>"), Failure.FAILED),
+        (Reply(status=403, body=b"<x><Code>Sig</Code></x><Code>AccessDenied</Code>"), Failure.FAILED),
+        (
+            Reply(status=403, body=b"<Error><Message>&lt;Code>AccessDenied&lt;/Code></Message></Error>"),
+            Failure.FAILED,
+        ),
+        (
+            Reply(status=403, body=b"<!DOCTYPE a><Error><Code>AccessDenied</Code></Error>"),
+            Failure.FAILED,
+        ),
+        (Reply(status=302), Failure.FAILED),
     ],
 )
 async def test_only_a_refusal_of_the_credential_is_a_denial(cloudflare, listing, reply, failure):
     cloudflare.reply = reply
 
-    with pytest.raises(Exception) as caught:  # noqa: PT011 - obstore's, which read_error knows
+    with pytest.raises(StoreRefused) as caught:
         await listing(CREDENTIAL, "sales/")
     found = read_error(caught.value)
     assert found.failure is failure
-    assert "session" not in str(caught.value)
+    assert "session" not in found.words
+
+
+async def test_code_that_repeats_what_was_sent_is_not_passed_on(cloudflare, listing):
+    cloudflare.reply = refused(403, "session+/=")
+
+    with pytest.raises(StoreRefused) as caught:
+        await listing(CREDENTIAL, "sales/")
+    assert caught.value.error.words == "403"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{}", b"<html/>", b"<ListBucketResult>", b"<!DOCTYPE a [<!ENTITY x 'y'>]><ListBucketResult/>"],
+)
+async def test_answer_that_is_no_listing_is_not_an_empty_one(cloudflare, listing, body):
+    cloudflare.reply = Reply(status=200, body=body)
+
+    with pytest.raises(Unavailable) as caught:
+        await listing(CREDENTIAL, "sales/")
+    assert read_error(caught.value).failure is Failure.FAILED
 
 
 async def test_credential_of_another_cloud_is_refused(listing):

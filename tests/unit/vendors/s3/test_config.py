@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from gateway.domain.location import parse_location
+from tests.unit.vendors.words import told
+from vendors.s3 import vendor
 from vendors.s3.config import check, check_dir, parse, policy_for
 
 HOUR = timedelta(hours=1)
@@ -35,29 +37,47 @@ def custom(**capabilities: Any) -> dict[str, Any]:
 )
 def test_each_profile_vends_with_what_it_needs(options):
     assert check(options) == []
-    assert check_dir(options, TABLE, HOUR) == []
+    assert check_dir(options, TABLE) == []
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (entry("minio", role=ROLE), "minio ignores roles"),
-        (entry("seaweedfs", role={**ROLE, "externalId": "x"}), "does not check external ids"),
-        (entry("ceph", role={**ROLE, "externalId": "x"}), "does not check external ids"),
-        (entry("minio", sessionTags=True), "does not keep session tags"),
-        (entry("custom"), "capabilities"),
-        (entry("minio", capabilities={}), "capabilities"),
-        (entry("aws"), "profile"),
-        (entry("minio", endpoint="https://user:hunter2@host"), "endpoint"),
-        (entry("minio", endpoint="s3.example"), "endpoint"),
-        (entry("minio", identity=None), "identity"),
+        (entry("minio", role=ROLE), "role: is ignored by minio: remove it"),
+        (
+            entry("seaweedfs", role={**ROLE, "externalId": "x"}),
+            "role.externalId: is not checked by seaweedfs",
+        ),
+        (entry("ceph", role={**ROLE, "externalId": "x"}), "role.externalId: is not checked by ceph"),
+        (entry("minio", sessionTags=True), "sessionTags: are not kept by minio"),
+        (entry("custom"), "capabilities: is for profile: custom, which needs it"),
+        (entry("minio", capabilities={}), "capabilities: is for profile: custom"),
+        (entry("aws"), "profile: must be one of seaweedfs, minio, ceph, custom"),
+        (entry("seaweed"), "profile: must be one of seaweedfs, minio, ceph, custom; did you mean seaweedfs?"),
+        (
+            entry("minio", endpoint="https://user:hunter2@host"),
+            "endpoint: must begin with https:// or http://",
+        ),
+        (entry("minio", endpoint="s3.example"), "endpoint: must begin with https:// or http://"),
+        (entry("minio", identity=None), "identity: must be a mapping that says who the gateway is; its kind"),
+        (entry("ceph", role={"arn": "Vended"}), "role.arn: must be the ARN of a role"),
+        (entry("ceph", role={"arn": "arn:aws:iam::0:user/x"}), "role.arn: must be the ARN of a role"),
+        (entry("minio", allowHttp="yes"), "allowHttp: must be true or false; did you mean true?"),
+        (custom(shortestSeconds=0), "capabilities.shortestSeconds: must be more than 0"),
+        (custom(longestSeconds="1h"), "capabilities.longestSeconds: must be a whole number"),
     ],
 )
 def test_what_a_store_would_ignore_is_refused(options, words):
-    (fault,) = check(options)
+    (fault,) = told(check(options))
 
-    assert words in fault
+    assert fault.startswith(words)
     assert "hunter2" not in fault
+
+
+def test_all_that_a_store_would_ignore_is_told_at_once():
+    options = entry("minio", role=ROLE, sessionTags=True, endpoint="http://minio:9000")
+
+    assert [fault.path for fault in check(options)] == [("endpoint",), ("role",), ("sessionTags",)]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +91,8 @@ def test_what_a_store_would_ignore_is_refused(options, words):
 def test_keys_are_sent_in_the_clear_only_where_that_was_allowed(more):
     (fault,) = check(entry("minio", **more))
 
-    assert "allowHttp" in fault
+    assert fault.path == tuple(more)
+    assert "allowHttp" in fault.message
     assert check(entry("minio", **more, allowHttp=True)) == []
 
 
@@ -90,7 +111,7 @@ def test_what_a_store_of_ones_own_can_do_may_be_used():
     }
 
     assert check(options) == []
-    assert check_dir(options, parse_location("s3://lake/a*b"), HOUR) == []
+    assert check_dir(options, parse_location("s3://lake/a*b")) == []
 
 
 @pytest.mark.parametrize("path", ["a*b", "a?b", "a$b", "${aws:username}", "${*}"])
@@ -98,7 +119,7 @@ def test_what_a_store_of_ones_own_can_do_may_be_used():
 def test_a_path_that_no_policy_of_the_store_names_exactly_is_refused(profile, path):
     options = entry(profile, acceptCaseVariants=True, **({} if profile == "minio" else {"role": ROLE}))
 
-    (fault,) = check_dir(options, parse_location(f"s3://lake/{path}"), HOUR)
+    (fault,) = check_dir(options, parse_location(f"s3://lake/{path}"))
 
     assert "*, ? or $" in fault
 
@@ -107,31 +128,43 @@ def test_a_path_that_no_policy_of_the_store_names_exactly_is_refused(profile, pa
 def test_a_store_that_folds_case_is_used_only_where_that_was_accepted(path):
     location = parse_location(f"s3://lake/{path}")
 
-    (fault,) = check_dir(entry("seaweedfs", role=ROLE), location, HOUR)
+    (fault,) = check_dir(entry("seaweedfs", role=ROLE), location)
 
     assert "acceptCaseVariants" in fault
-    assert check_dir(entry("seaweedfs", role=ROLE, acceptCaseVariants=True), location, HOUR) == []
+    assert check_dir(entry("seaweedfs", role=ROLE, acceptCaseVariants=True), location) == []
 
 
 def test_a_path_without_letters_has_no_variants():
-    assert check_dir(entry("seaweedfs", role=ROLE), parse_location("s3://lake/2026/05"), HOUR) == []
+    assert check_dir(entry("seaweedfs", role=ROLE), parse_location("s3://lake/2026/05")) == []
 
 
 def test_a_store_that_ignores_policies_vends_nothing():
-    (fault,) = check_dir(custom(), TABLE, HOUR)
+    (fault,) = check_dir(custom(), TABLE)
 
-    assert "by url only" in fault
+    assert "does not narrow sessions" in fault
 
 
 @pytest.mark.parametrize("profile", ["ceph", "seaweedfs"])
 def test_a_store_that_needs_a_role_says_so(profile):
-    (fault,) = check_dir(entry(profile), TABLE, HOUR)
+    (fault,) = check_dir(entry(profile), TABLE)
 
-    assert "'role'" in fault
+    assert "set options.role" in fault
 
 
-def test_options_that_are_wrong_are_told_once():
-    assert check_dir({"profile": "minio"}, TABLE, HOUR) == []
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (entry("seaweedfs", role=ROLE), "from 15 minutes to 12 hours: change credentialLife"),
+        (entry("minio"), "from 15 minutes to 7 days: change credentialLife"),
+        (custom(shortestSeconds=60, longestSeconds=3600), "from 1 minute to 1 hour: change credentialLife"),
+        (custom(shortestSeconds=90, longestSeconds=5400), "from 90 seconds to 90 minutes: change"),
+    ],
+)
+def test_a_life_that_the_store_never_gives_is_told_with_those_that_it_gives(options, words):
+    for life in (timedelta(seconds=30), timedelta(days=8)):
+        (fault,) = vendor.check_life(options, life)
+        assert words in fault
+    assert vendor.check_life(options, HOUR) == []
 
 
 def test_the_policy_is_that_of_aws_for_a_plain_path():

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import timedelta
+import pytest
 
 from gateway.domain.location import parse_location
 from gateway.ports import StorageSettings
@@ -25,8 +25,16 @@ async def test_a_storage_reads_issues_probes_and_says_how_to_cut_off():
         assert storage.cutter is not None
 
 
+@pytest.mark.parametrize("accepted", [True, False])
+async def test_a_storage_tells_whether_case_variants_were_accepted(accepted):
+    options = {**OPTIONS, "acceptCaseVariants": accepted}
+    settings = StorageSettings(name="lake", prefix=LAKE, options=options, public_url="https://x")
+    async with vendor.open(settings) as storage:
+        assert storage.folds_case is accepted
+
+
 def test_the_vendor_serves_s3_and_checks_its_options():
     assert vendor.schemes == {"s3"}
     assert vendor.check(OPTIONS) == []
     assert vendor.check({}) != []
-    assert vendor.check_dir(OPTIONS, parse_location("s3://lake/t"), timedelta(hours=1)) == []
+    assert vendor.check_dir(OPTIONS, parse_location("s3://lake/t")) == []

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -40,4 +39,4 @@ def test_every_storage_on_the_page_vends(example):
     options = found["storages"][0]["options"] if "storages" in found else found
 
     assert check(options) == []
-    assert check_dir(options, parse_location("s3://lake/orders"), timedelta(hours=1)) == []
+    assert check_dir(options, parse_location("s3://lake/orders")) == []

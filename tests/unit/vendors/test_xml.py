@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import Unavailable
-from vendors.azure.xml import parse_xml
+from vendors.xml import parse_xml
 
 
 def test_document_is_read_with_its_attributes():

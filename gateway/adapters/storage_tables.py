@@ -1,0 +1,60 @@
+"""Where the tables of a configuration are, and how they are offered, as far as that can be understood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gateway.config.broken import Broken
+from gateway.config.path import Path
+from gateway.config.schema import Config, ShareConfig, TableConfig
+from gateway.domain.location import Location, parse_location
+from gateway.domain.table import AccessMode
+from gateway.errors import InvalidArgument
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """One of a table's locations."""
+
+    path: Path
+    # Share, schema and table, for people.
+    table: str
+    location: Location
+    modes: tuple[AccessMode, ...]
+
+
+def find_placed(config: Config, broken: Broken) -> Iterator[Placed]:
+    """Return each location of each table, without those that are made up or are none."""
+    for i, share in enumerate(config.shares):
+        for j, schema in enumerate(share.schemas):
+            for k, table in enumerate(schema.tables):
+                above: Path = ("shares", i)
+                path = (*above, "schemas", j, "tables", k)
+                if not broken.spares((*above, "accessModes"), (*path, "accessModes")):
+                    continue
+                name = f"{share.name}.{schema.name}.{table.name}"
+                for place, location in _locations(path, table, broken):
+                    yield Placed(path=place, table=name, location=location, modes=_modes(share, table))
+
+
+def find_location(text: str) -> Location | None:
+    """Return the location, or None where the text is none, which is reported elsewhere."""
+    try:
+        return parse_location(text)
+    except InvalidArgument:
+        return None
+
+
+def _modes(share: ShareConfig, table: TableConfig) -> tuple[AccessMode, ...]:
+    return table.access_modes or share.access_modes or (AccessMode.URL,)
+
+
+def _locations(path: Path, table: TableConfig, broken: Broken) -> Iterator[tuple[Path, Location]]:
+    texts = [((*path, "location"), table.location)]
+    for number, text in enumerate(table.auxiliary_locations):
+        texts.append(((*path, "auxiliaryLocations", number), text))
+    for place, text in texts:
+        location = find_location(text) if broken.spares(place) else None
+        if location is not None:
+            yield place, location
