@@ -70,8 +70,8 @@ class GatewayClient:
         """Return how a table is shared."""
         try:
             return self._from_metadata(name)
-        except Refused:
-            # Metadata needs the table's log; the list does not.
+        except (Refused, Unavailable):
+            # Metadata needs the table's log, which may be out of reach just now; the list does not.
             return self._from_list(name)
 
     def credential(self, name: TableName, location: str | None = None) -> Credential:

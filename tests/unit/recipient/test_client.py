@@ -109,6 +109,14 @@ def test_the_list_is_asked_when_the_metadata_is_refused():
     ]
 
 
+def test_the_list_is_asked_when_the_log_is_out_of_reach():
+    listed = {"name": "Orders", "location": "s3://lake/orders", "accessModes": ["dir"]}
+    # Tried as often as any call that may yet succeed.
+    client = Client(*[error(503)] * 4, ok({"items": [listed]}))
+
+    assert client.describe(ORDERS).access_modes == {"dir"}
+
+
 def test_a_table_that_the_list_does_not_have_is_not_found():
     with pytest.raises(NotFound, match=r"sales\.shop\.orders"):
         Client(error(400), ok({})).describe(ORDERS)
