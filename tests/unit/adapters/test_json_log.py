@@ -220,7 +220,7 @@ def test_configuring_again_does_not_double_the_lines(root_logger):
     assert len(stream.getvalue().splitlines()) == 1
 
 
-@pytest.mark.parametrize("name", ["botocore.parsers", "azure.core.pipeline", "redis", "urllib3", "redis"])
+@pytest.mark.parametrize("name", ["botocore.parsers", "azure.core.pipeline", "redis", "urllib3"])
 def test_sdks_do_not_tell_at_debug_level_what_token_services_answered(root_logger, name):
     stream = io.StringIO()
     configure_logging("debug", stream)
