@@ -38,7 +38,7 @@ run: $(if $(filter 0,$(S3)),$(run_without_s3_ready),$(run_ready)) ## Serve sampl
 test: $(dev_ready) $(client_ready) ## Run all tests that need no root (at most 25 minutes)
 	@$(bin)/pytest -m "not system" $(TESTS)
 
-test-fast: $(dev_ready) ## Run the tests that need nothing but Python (under two minutes)
+test-fast: $(dev_ready) ## Run the tests that need nothing but Python (two to three minutes)
 	@$(bin)/pytest -m fast $(TESTS)
 
 test-all: $(dev_ready) $(client_ready) components ## Run `make test`, and what needs programs from apt, Go and npm
