@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from time import perf_counter
@@ -39,9 +40,14 @@ class Outcome:
 
 def measure(load: Load) -> Outcome:
     """Put the load on a server from another process; every answer must be a 200."""
+    return run_apart("bench.load", asdict(load))
+
+
+def run_apart(module: str, load: Mapping[str, object]) -> Outcome:
+    """Run a module in a process of its own, which takes a load as JSON and answers with what came of it."""
     result = subprocess.run(
-        [sys.executable, "-m", "bench.load"],
-        input=json.dumps(asdict(load)),
+        [sys.executable, "-m", module],
+        input=json.dumps(load),
         capture_output=True,
         text=True,
         check=False,

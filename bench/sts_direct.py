@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import threading
 from dataclasses import asdict, dataclass
@@ -13,7 +12,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from bench.load import Outcome
+from bench.load import Outcome, run_apart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,16 +42,7 @@ def assume(client: Any, load: DirectLoad) -> None:
 
 def measure_direct(load: DirectLoad) -> Outcome:
     """Ask from another process, so that its threads do not share our interpreter."""
-    result = subprocess.run(
-        [sys.executable, "-m", "bench.sts_direct"],
-        input=json.dumps(asdict(load)),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if result.returncode:
-        raise RuntimeError(result.stderr)
-    return Outcome(**json.loads(result.stdout))
+    return run_apart("bench.sts_direct", asdict(load))
 
 
 def _run(load: DirectLoad) -> Outcome:
