@@ -78,6 +78,9 @@ async def open_http(ca_file: str | None = None) -> AsyncIterator[Call]:
     async with open_session(ca_file) as session:
 
         async def call(request: Request) -> Reply:
+            if session.closed:
+                # A reload has closed the storage while somebody waited to ask it.
+                raise Unavailable("the storage is being replaced; try again")
             try:
                 return await _send(session, request)
             except (aiohttp.ClientError, TimeoutError, OSError) as exc:

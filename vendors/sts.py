@@ -117,7 +117,12 @@ class Sts:
         """Return a session; raise ``Unsupported`` for what STS will never give, else ``Unavailable``."""
         loop = asyncio.get_running_loop()
         try:
-            answer = await loop.run_in_executor(self._threads, self._assume_role, request)
+            waiting = loop.run_in_executor(self._threads, self._assume_role, request)
+        except RuntimeError:
+            # A reload has closed the storage while somebody waited to ask it.
+            raise Unavailable("the storage is being replaced; try again") from None
+        try:
+            answer = await waiting
             session = _session(answer["Credentials"])
         except (ClientError, BotoCoreError, OSError, KeyError, ValueError) as exc:
             code, error = translate(exc)

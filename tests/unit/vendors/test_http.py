@@ -270,3 +270,11 @@ async def test_file_that_holds_no_certificates_is_an_error(tmp_path):
     with pytest.raises(OSError, match="certificate"):
         async with open_http(str(file)):
             pass
+
+
+async def test_client_that_was_closed_meanwhile_is_unavailable():
+    async with open_http() as call:
+        pass
+
+    with pytest.raises(Unavailable, match="being replaced"):
+        await call(Request(method="GET", url="https://storage.example"))

@@ -372,3 +372,12 @@ def test_every_tag_is_one_that_sts_takes(name):
 
     assert len(value) <= 256
     assert all(letter.isalnum() or letter in " _.:/=+-@" for letter in value)
+
+
+async def test_storage_that_was_closed_meanwhile_is_unavailable():
+    threads = ThreadPoolExecutor(1)
+    sts = Sts(lambda: FakeClient({}), threads, storage="lake")
+    threads.shutdown()
+
+    with pytest.raises(Unavailable, match="being replaced"):
+        await sts.assume_role(SessionRequest(name="acme", policy="{}", life=timedelta(hours=1)))
