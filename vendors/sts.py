@@ -16,6 +16,7 @@ from typing import Any, Final
 from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
 from botocore.exceptions import ConnectionError as BotoConnectionError
 
+from gateway.domain.credential import AwsTempCredentials, Credential
 from gateway.errors import GatewayError, Unavailable, Unsupported
 from gateway.ports import StorageMetrics
 from vendors.http import retry_after
@@ -89,6 +90,17 @@ class Session:
     secret_access_key: str = field(repr=False)
     session_token: str = field(repr=False)
     expires_at: datetime
+
+    def to_credential(self, region: str, endpoint: str) -> Credential:
+        """Return the session as what a recipient is given, with the place where it is good."""
+        secret = AwsTempCredentials(
+            access_key_id=self.access_key_id,
+            secret_access_key=self.secret_access_key,
+            session_token=self.session_token,
+            region=region,
+            endpoint=endpoint,
+        )
+        return Credential(id=self.access_key_id, secret=secret, expires_at=self.expires_at)
 
 
 class Sts:

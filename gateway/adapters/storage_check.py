@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gateway.adapters.storage_plan import DEFAULT_VENDORS
-from gateway.adapters.storage_tables import Placed, find_location, find_placed
+from gateway.adapters.storage_tables import Placed, find_placed
 from gateway.adapters.vendors import VendorNotFound, find_vendor
 from gateway.config.broken import Broken
-from gateway.config.checks.storage import Coverage, is_possible_life
+from gateway.config.checks.storage import Coverage, is_possible_life, location_or_none
 from gateway.config.faults import Fault
 from gateway.config.path import Path, format_path
 from gateway.config.schema import Config, ServiceName, StorageConfig
@@ -107,7 +107,7 @@ class _Entries:
         yield from (*misplaced, *faults)
 
     def _check_prefix(self, path: Path, entry: StorageConfig, vendor: Vendor) -> Iterator[Fault]:
-        prefix = find_location(entry.prefix) if self.broken.spares((*path, "prefix")) else None
+        prefix = location_or_none(entry.prefix) if self.broken.spares((*path, "prefix")) else None
         if prefix is not None and prefix.scheme not in vendor.schemes:
             schemes = ", ".join(sorted(vendor.schemes))
             message = f"the vendor {entry.vendor!r} serves locations of the scheme {schemes}"

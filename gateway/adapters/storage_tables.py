@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gateway.config.broken import Broken
+from gateway.config.checks.storage import location_or_none
 from gateway.config.path import Path
 from gateway.config.schema import Config, ShareConfig, TableConfig
-from gateway.domain.location import Location, parse_location
+from gateway.domain.location import Location
 from gateway.domain.table import AccessMode
-from gateway.errors import InvalidArgument
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,14 +38,6 @@ def find_placed(config: Config, broken: Broken) -> Iterator[Placed]:
                     yield Placed(path=place, table=name, location=location, modes=_modes(share, table))
 
 
-def find_location(text: str) -> Location | None:
-    """Return the location, or None where the text is none, which is reported elsewhere."""
-    try:
-        return parse_location(text)
-    except InvalidArgument:
-        return None
-
-
 def _modes(share: ShareConfig, table: TableConfig) -> tuple[AccessMode, ...]:
     return table.access_modes or share.access_modes or (AccessMode.URL,)
 
@@ -55,6 +47,6 @@ def _locations(path: Path, table: TableConfig, broken: Broken) -> Iterator[tuple
     for number, text in enumerate(table.auxiliary_locations):
         texts.append(((*path, "auxiliaryLocations", number), text))
     for place, text in texts:
-        location = find_location(text) if broken.spares(place) else None
+        location = location_or_none(text) if broken.spares(place) else None
         if location is not None:
             yield place, location

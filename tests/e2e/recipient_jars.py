@@ -20,7 +20,7 @@ def spark_jars() -> Path:
     """Return the directory of the jars that the pom names."""
     for program in ("java", "mvn"):
         if shutil.which(program) is None:
-            pytest.skip(f"{program} is not there: Java 17 and Maven bring Spark's jars")
+            pytest.fail(f"{program} is not there: Java 17 and Maven bring Spark's jars", pytrace=False)
     digest = hashlib.sha256(POM.read_bytes()).hexdigest()[:16]
     jars = _cache() / f"spark-jars-{digest}"
     if not jars.exists():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.domain.credential import AwsTempCredentials, Credential
+from gateway.domain.credential import Credential
 from gateway.domain.scope import Scope
 from vendors.aws.config import AwsOptions, RoleOptions, check_life
 from vendors.iam_policy import session_policy
@@ -31,11 +31,4 @@ class AwsIssuer:
                 tags=recipient_tags(scope.recipient) if self._options.session_tags else {},
             )
         )
-        secret = AwsTempCredentials(
-            access_key_id=session.access_key_id,
-            secret_access_key=session.secret_access_key,
-            session_token=session.session_token,
-            region=self._options.region or "",
-            endpoint=self._options.endpoint or "",
-        )
-        return Credential(id=session.access_key_id, secret=secret, expires_at=session.expires_at)
+        return session.to_credential(self._options.region or "", self._options.endpoint or "")

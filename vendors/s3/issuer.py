@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.domain.credential import AwsTempCredentials, Credential
+from gateway.domain.credential import Credential
 from gateway.domain.scope import Scope
 from vendors.s3.config import S3Options, check_life, policy_for
 from vendors.sts import SessionRequest, Sts, recipient_tags, session_name
@@ -30,11 +30,4 @@ class S3Issuer:
                 tags=recipient_tags(scope.recipient) if options.session_tags else {},
             )
         )
-        secret = AwsTempCredentials(
-            access_key_id=session.access_key_id,
-            secret_access_key=session.secret_access_key,
-            session_token=session.session_token,
-            region=options.region,
-            endpoint=options.endpoint,
-        )
-        return Credential(id=session.access_key_id, secret=secret, expires_at=session.expires_at)
+        return session.to_credential(options.region, options.endpoint)

@@ -55,7 +55,7 @@ class Coverage:
         self._entries = {
             prefix.identity: number
             for number, entry in enumerate(entries)
-            if (prefix := _parse(entry.prefix)) is not None
+            if (prefix := location_or_none(entry.prefix)) is not None
         }
 
     def find(self, location: Location) -> int | None:
@@ -84,7 +84,8 @@ def _spelled(span: timedelta) -> str:
     return f"{span.total_seconds():g}s"
 
 
-def _parse(text: str) -> Location | None:
+def location_or_none(text: str) -> Location | None:
+    """Return the location, or None where the text is none, which is reported elsewhere."""
     try:
         return parse_location(text)
     except InvalidArgument:

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from gateway.adapters.storage_tables import find_location, find_placed
+from gateway.adapters.storage_tables import find_placed
 from gateway.config.broken import Broken
+from gateway.config.checks.storage import location_or_none
 from tests.unit.adapters.storage_configs import config
 
 TABLES = ("shares", 0, "schemas", 0, "tables")
@@ -34,4 +35,4 @@ def test_what_is_made_up_or_no_location_is_left_out():
 
 
 def test_a_text_that_is_no_location_is_none():
-    assert find_location("ftp://x") is None
+    assert location_or_none("ftp://x") is None
