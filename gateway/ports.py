@@ -249,6 +249,25 @@ class RpcMetrics(Protocol):
         """Count a call that this process has answered; ``method`` is the full gRPC method name."""
 
 
+class SnapshotMetrics(Protocol):
+    """What the reading of logs costs, and what it saves."""
+
+    def observe_load(self, kind: str, elapsed: timedelta, files: int) -> None:
+        """Note that a table's log was read: ``cold`` from its checkpoint on, ``refresh`` by its new commits."""
+
+    def count_fallback(self, reason: str) -> None:
+        """Count a file of a log that could not be used and that something else took the place of."""
+
+    def count_hints(self, kind: str, used: int, skipped: int) -> None:
+        """Count predicate hints, ``sql`` or ``json``, by whether they could be used."""
+
+    def count_pruned(self, kept: int, dropped: int) -> None:
+        """Count the files that the hints of a query left in its answer, and out of it."""
+
+    def set_memory(self, snapshots: int, size: int) -> None:
+        """Tell how many snapshots are kept, and what they take."""
+
+
 class HttpMetrics(Protocol):
     def observe_http(self, route: str, method: str, status: int, elapsed: timedelta) -> None: ...
 

@@ -24,19 +24,19 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19gateway/v1/snapshot.proto\x12\ngateway.v1\"c\n\x12ReaderCapabilities\x12\x34\n\x10response_formats\x18\x01 \x03(\x0e\x32\x1a.gateway.v1.ResponseFormat\x12\x17\n\x0freader_features\x18\x02 \x03(\t\"7\n\x07TableAt\x12\x11\n\x07version\x18\x01 \x01(\x03H\x00\x12\x13\n\ttimestamp\x18\x02 \x01(\tH\x00\x42\x04\n\x02\x61t\">\n\x11GetVersionRequest\x12\r\n\x05grant\x18\x01 \x01(\t\x12\x1a\n\x12starting_timestamp\x18\x02 \x01(\t\"%\n\x12GetVersionResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\"z\n\x12GetMetadataRequest\x12\r\n\x05grant\x18\x01 \x01(\t\x12\x34\n\x0c\x63\x61pabilities\x18\x02 \x01(\x0b\x32\x1e.gateway.v1.ReaderCapabilities\x12\x1f\n\x02\x61t\x18\x03 \x01(\x0b\x32\x13.gateway.v1.TableAt\":\n\x13GetMetadataResponse\x12#\n\x04head\x18\x01 \x01(\x0b\x32\x15.gateway.v1.TableHead\"`\n\tTableHead\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12\x33\n\x0fresponse_format\x18\x02 \x01(\x0e\x32\x1a.gateway.v1.ResponseFormat\x12\r\n\x05lines\x18\x03 \x01(\x0c\"\x81\x02\n\x0cQueryRequest\x12\r\n\x05grant\x18\x01 \x01(\t\x12\x34\n\x0c\x63\x61pabilities\x18\x02 \x01(\x0b\x32\x1e.gateway.v1.ReaderCapabilities\x12\x1f\n\x02\x61t\x18\x03 \x01(\x0b\x32\x13.gateway.v1.TableAt\x12,\n\x0c\x66ile_id_hash\x18\x04 \x01(\x0e\x32\x16.gateway.v1.FileIdHash\x12\x17\n\x0fpredicate_hints\x18\x05 \x03(\t\x12\x1c\n\x14json_predicate_hints\x18\x06 \x01(\t\x12\x17\n\nlimit_hint\x18\x07 \x01(\x03H\x00\x88\x01\x01\x42\r\n\x0b_limit_hint\"d\n\rQueryResponse\x12%\n\x04head\x18\x01 \x01(\x0b\x32\x15.gateway.v1.TableHeadH\x00\x12$\n\x04page\x18\x02 \x01(\x0b\x32\x14.gateway.v1.FilePageH\x00\x42\x06\n\x04part\"\xee\x01\n\x0e\x43hangesRequest\x12\r\n\x05grant\x18\x01 \x01(\t\x12\x34\n\x0c\x63\x61pabilities\x18\x02 \x01(\x0b\x32\x1e.gateway.v1.ReaderCapabilities\x12,\n\x0c\x66ile_id_hash\x18\x03 \x01(\x0e\x32\x16.gateway.v1.FileIdHash\x12\"\n\x05start\x18\x04 \x01(\x0b\x32\x13.gateway.v1.TableAt\x12 \n\x03\x65nd\x18\x05 \x01(\x0b\x32\x13.gateway.v1.TableAt\x12#\n\x1binclude_historical_metadata\x18\x06 \x01(\x08\"f\n\x0f\x43hangesResponse\x12%\n\x04head\x18\x01 \x01(\x0b\x32\x15.gateway.v1.TableHeadH\x00\x12$\n\x04page\x18\x02 \x01(\x0b\x32\x14.gateway.v1.FilePageH\x00\x42\x06\n\x04part\"\x80\x01\n\x08\x46ilePage\x12\r\n\x05lines\x18\x01 \x01(\x0c\x12\r\n\x05holes\x18\x02 \x03(\r\x12\x12\n\nhole_kinds\x18\x03 \x01(\x0c\x12\r\n\x05paths\x18\x04 \x01(\x0c\x12\x10\n\x08location\x18\x05 \x01(\r\x12\r\n\x05\x66iles\x18\x06 \x01(\r\x12\x12\n\nfile_bytes\x18\x07 \x01(\x04*i\n\x0eResponseFormat\x12\x1f\n\x1bRESPONSE_FORMAT_UNSPECIFIED\x10\x00\x12\x1b\n\x17RESPONSE_FORMAT_PARQUET\x10\x01\x12\x19\n\x15RESPONSE_FORMAT_DELTA\x10\x02*\\\n\nFileIdHash\x12\x1c\n\x18\x46ILE_ID_HASH_UNSPECIFIED\x10\x00\x12\x18\n\x14\x46ILE_ID_HASH_PARQUET\x10\x01\x12\x16\n\x12\x46ILE_ID_HASH_DELTA\x10\x02*?\n\x04Hole\x12\x14\n\x10HOLE_UNSPECIFIED\x10\x00\x12\x0c\n\x08HOLE_URL\x10\x01\x12\x13\n\x0fHOLE_EXPIRATION\x10\x02\x32\xad\x02\n\x08Snapshot\x12K\n\nGetVersion\x12\x1d.gateway.v1.GetVersionRequest\x1a\x1e.gateway.v1.GetVersionResponse\x12N\n\x0bGetMetadata\x12\x1e.gateway.v1.GetMetadataRequest\x1a\x1f.gateway.v1.GetMetadataResponse\x12>\n\x05Query\x12\x18.gateway.v1.QueryRequest\x1a\x19.gateway.v1.QueryResponse0\x01\x12\x44\n\x07\x43hanges\x12\x1a.gateway.v1.ChangesRequest\x1a\x1b.gateway.v1.ChangesResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19gateway/v1/snapshot.proto\x12\ngateway.v1\"c\n\x12ReaderCapabilities\x12\x34\n\x10response_formats\x18\x01 \x03(\x0e\x32\x1a.gateway.v1.ResponseFormat\x12\x17\n\x0freader_features\x18\x02 \x03(\t\"7\n\x07TableAt\x12\x11\n\x07version\x18\x01 \x01(\x03H\x00\x12\x13\n\ttimestamp\x18\x02 \x01(\tH\x00\x42\x04\n\x02\x61t\">\n\x11GetVersionRequest\x12\r\n\x05grant\x18\x01 \x01(\t\x12\x1a\n\x12starting_timestamp\x18\x02 \x01(\t\"%\n\x12GetVersionResponse\x12\x0f\n\x07version\x18\x01 \x01(\x03\"z\n\x12GetMetadataRequest\x12\r\n\x05grant\x18\x01 \x01(\t\x12\x34\n\x0c\x63\x61pabilities\x18\x02 \x01(\x0b\x32\x1e.gateway.v1.ReaderCapabilities\x12\x1f\n\x02\x61t\x18\x03 \x01(\x0b\x32\x13.gateway.v1.TableAt\":\n\x13GetMetadataResponse\x12#\n\x04head\x18\x01 \x01(\x0b\x32\x15.gateway.v1.TableHead\"\x88\x01\n\tTableHead\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12\x33\n\x0fresponse_format\x18\x02 \x01(\x0e\x32\x1a.gateway.v1.ResponseFormat\x12\r\n\x05lines\x18\x03 \x01(\x0c\x12&\n\x05hints\x18\x04 \x01(\x0b\x32\x17.gateway.v1.HintOutcome\",\n\x0bHintOutcome\x12\x0c\n\x04used\x18\x01 \x01(\r\x12\x0f\n\x07skipped\x18\x02 \x01(\r\"\xfa\x03\n\x0cQueryRequest\x12\r\n\x05grant\x18\x01 \x01(\t\x12\x34\n\x0c\x63\x61pabilities\x18\x02 \x01(\x0b\x32\x1e.gateway.v1.ReaderCapabilities\x12\x1f\n\x02\x61t\x18\x03 \x01(\x0b\x32\x13.gateway.v1.TableAt\x12,\n\x0c\x66ile_id_hash\x18\x04 \x01(\x0e\x32\x16.gateway.v1.FileIdHash\x12\x17\n\x0fpredicate_hints\x18\x05 \x03(\t\x12\x1c\n\x14json_predicate_hints\x18\x06 \x01(\t\x12\x17\n\nlimit_hint\x18\x07 \x01(\x03H\x00\x88\x01\x01\x12\x1d\n\x10starting_version\x18\x08 \x01(\x03H\x01\x88\x01\x01\x12\x1b\n\x0e\x65nding_version\x18\t \x01(\x03H\x02\x88\x01\x01\x12#\n\x1binclude_historical_protocol\x18\n \x01(\x08\x12\x16\n\tmax_files\x18\x0b \x01(\x05H\x03\x88\x01\x01\x12\x12\n\npage_token\x18\x0c \x01(\t\x12\x15\n\rrefresh_token\x18\r \x01(\t\x12\x1d\n\x15include_refresh_token\x18\x0e \x01(\x08\x42\r\n\x0b_limit_hintB\x13\n\x11_starting_versionB\x11\n\x0f_ending_versionB\x0c\n\n_max_files\"\x8a\x01\n\rQueryResponse\x12%\n\x04head\x18\x01 \x01(\x0b\x32\x15.gateway.v1.TableHeadH\x00\x12$\n\x04page\x18\x02 \x01(\x0b\x32\x14.gateway.v1.FilePageH\x00\x12$\n\x03\x65nd\x18\x03 \x01(\x0b\x32\x15.gateway.v1.AnswerEndH\x00\x42\x06\n\x04part\";\n\tAnswerEnd\x12\x17\n\x0fnext_page_token\x18\x01 \x01(\t\x12\x15\n\rrefresh_token\x18\x02 \x01(\t\"\xcd\x02\n\x0e\x43hangesRequest\x12\r\n\x05grant\x18\x01 \x01(\t\x12\x34\n\x0c\x63\x61pabilities\x18\x02 \x01(\x0b\x32\x1e.gateway.v1.ReaderCapabilities\x12,\n\x0c\x66ile_id_hash\x18\x03 \x01(\x0e\x32\x16.gateway.v1.FileIdHash\x12\"\n\x05start\x18\x04 \x01(\x0b\x32\x13.gateway.v1.TableAt\x12 \n\x03\x65nd\x18\x05 \x01(\x0b\x32\x13.gateway.v1.TableAt\x12#\n\x1binclude_historical_metadata\x18\x06 \x01(\x08\x12#\n\x1binclude_historical_protocol\x18\x07 \x01(\x08\x12\x16\n\tmax_files\x18\x08 \x01(\x05H\x00\x88\x01\x01\x12\x12\n\npage_token\x18\t \x01(\tB\x0c\n\n_max_files\"\x8c\x01\n\x0f\x43hangesResponse\x12%\n\x04head\x18\x01 \x01(\x0b\x32\x15.gateway.v1.TableHeadH\x00\x12$\n\x04page\x18\x02 \x01(\x0b\x32\x14.gateway.v1.FilePageH\x00\x12$\n\x03\x65nd\x18\x03 \x01(\x0b\x32\x15.gateway.v1.AnswerEndH\x00\x42\x06\n\x04part\"\xb8\x01\n\x08\x46ilePage\x12\r\n\x05lines\x18\x01 \x01(\x0c\x12\r\n\x05holes\x18\x02 \x03(\r\x12\x12\n\nhole_kinds\x18\x03 \x01(\x0c\x12\r\n\x05\x66iles\x18\x06 \x01(\r\x12\x12\n\nfile_bytes\x18\x07 \x01(\x04\x12%\n\x06groups\x18\x08 \x03(\x0b\x32\x15.gateway.v1.PathGroup\x12\x13\n\x0bhole_groups\x18\t \x01(\x0cJ\x04\x08\x04\x10\x05J\x04\x08\x05\x10\x06R\x05pathsR\x08location\",\n\tPathGroup\x12\x10\n\x08location\x18\x01 \x01(\r\x12\r\n\x05paths\x18\x02 \x01(\x0c*i\n\x0eResponseFormat\x12\x1f\n\x1bRESPONSE_FORMAT_UNSPECIFIED\x10\x00\x12\x1b\n\x17RESPONSE_FORMAT_PARQUET\x10\x01\x12\x19\n\x15RESPONSE_FORMAT_DELTA\x10\x02*\\\n\nFileIdHash\x12\x1c\n\x18\x46ILE_ID_HASH_UNSPECIFIED\x10\x00\x12\x18\n\x14\x46ILE_ID_HASH_PARQUET\x10\x01\x12\x16\n\x12\x46ILE_ID_HASH_DELTA\x10\x02*?\n\x04Hole\x12\x14\n\x10HOLE_UNSPECIFIED\x10\x00\x12\x0c\n\x08HOLE_URL\x10\x01\x12\x13\n\x0fHOLE_EXPIRATION\x10\x02\x32\xad\x02\n\x08Snapshot\x12K\n\nGetVersion\x12\x1d.gateway.v1.GetVersionRequest\x1a\x1e.gateway.v1.GetVersionResponse\x12N\n\x0bGetMetadata\x12\x1e.gateway.v1.GetMetadataRequest\x1a\x1f.gateway.v1.GetMetadataResponse\x12>\n\x05Query\x12\x18.gateway.v1.QueryRequest\x1a\x19.gateway.v1.QueryResponse0\x01\x12\x44\n\x07\x43hanges\x12\x1a.gateway.v1.ChangesRequest\x1a\x1b.gateway.v1.ChangesResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'gateway.v1.snapshot_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_RESPONSEFORMAT']._serialized_start=1422
-  _globals['_RESPONSEFORMAT']._serialized_end=1527
-  _globals['_FILEIDHASH']._serialized_start=1529
-  _globals['_FILEIDHASH']._serialized_end=1621
-  _globals['_HOLE']._serialized_start=1623
-  _globals['_HOLE']._serialized_end=1686
+  _globals['_RESPONSEFORMAT']._serialized_start=2094
+  _globals['_RESPONSEFORMAT']._serialized_end=2199
+  _globals['_FILEIDHASH']._serialized_start=2201
+  _globals['_FILEIDHASH']._serialized_end=2293
+  _globals['_HOLE']._serialized_start=2295
+  _globals['_HOLE']._serialized_end=2358
   _globals['_READERCAPABILITIES']._serialized_start=41
   _globals['_READERCAPABILITIES']._serialized_end=140
   _globals['_TABLEAT']._serialized_start=142
@@ -49,18 +49,24 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETMETADATAREQUEST']._serialized_end=424
   _globals['_GETMETADATARESPONSE']._serialized_start=426
   _globals['_GETMETADATARESPONSE']._serialized_end=484
-  _globals['_TABLEHEAD']._serialized_start=486
-  _globals['_TABLEHEAD']._serialized_end=582
-  _globals['_QUERYREQUEST']._serialized_start=585
-  _globals['_QUERYREQUEST']._serialized_end=842
-  _globals['_QUERYRESPONSE']._serialized_start=844
-  _globals['_QUERYRESPONSE']._serialized_end=944
-  _globals['_CHANGESREQUEST']._serialized_start=947
-  _globals['_CHANGESREQUEST']._serialized_end=1185
-  _globals['_CHANGESRESPONSE']._serialized_start=1187
-  _globals['_CHANGESRESPONSE']._serialized_end=1289
-  _globals['_FILEPAGE']._serialized_start=1292
-  _globals['_FILEPAGE']._serialized_end=1420
-  _globals['_SNAPSHOT']._serialized_start=1689
-  _globals['_SNAPSHOT']._serialized_end=1990
+  _globals['_TABLEHEAD']._serialized_start=487
+  _globals['_TABLEHEAD']._serialized_end=623
+  _globals['_HINTOUTCOME']._serialized_start=625
+  _globals['_HINTOUTCOME']._serialized_end=669
+  _globals['_QUERYREQUEST']._serialized_start=672
+  _globals['_QUERYREQUEST']._serialized_end=1178
+  _globals['_QUERYRESPONSE']._serialized_start=1181
+  _globals['_QUERYRESPONSE']._serialized_end=1319
+  _globals['_ANSWEREND']._serialized_start=1321
+  _globals['_ANSWEREND']._serialized_end=1380
+  _globals['_CHANGESREQUEST']._serialized_start=1383
+  _globals['_CHANGESREQUEST']._serialized_end=1716
+  _globals['_CHANGESRESPONSE']._serialized_start=1719
+  _globals['_CHANGESRESPONSE']._serialized_end=1859
+  _globals['_FILEPAGE']._serialized_start=1862
+  _globals['_FILEPAGE']._serialized_end=2046
+  _globals['_PATHGROUP']._serialized_start=2048
+  _globals['_PATHGROUP']._serialized_end=2092
+  _globals['_SNAPSHOT']._serialized_start=2361
+  _globals['_SNAPSHOT']._serialized_end=2662
 # @@protoc_insertion_point(module_scope)

@@ -231,26 +231,57 @@ class TableHead(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     RESPONSE_FORMAT_FIELD_NUMBER: _builtins.int
     LINES_FIELD_NUMBER: _builtins.int
+    HINTS_FIELD_NUMBER: _builtins.int
     version: _builtins.int
+    """What Delta-Table-Version says: of changes and of queries from a version on, the version that they start with."""
     response_format: Global___ResponseFormat.ValueType
     lines: _builtins.bytes
     """Two lines of JSON, each ended by a newline: protocol, then metaData. Byte for byte the same for
     the same version, whichever call returns them: clients compare.
     """
+    @_builtins.property
+    def hints(self) -> Global___HintOutcome:
+        """What became of the predicate hints of a query."""
+
     def __init__(
         self,
         *,
         version: _builtins.int = ...,
         response_format: Global___ResponseFormat.ValueType = ...,
         lines: _builtins.bytes = ...,
+        hints: Global___HintOutcome | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["hints", b"hints"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["lines", b"lines", "response_format", b"response_format", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hints", b"hints", "lines", b"lines", "response_format", b"response_format", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___TableHead: _TypeAlias = TableHead  # noqa: Y015
+
+@_typing.final
+class HintOutcome(_message.Message):
+    """Hints are conjunctive: each is used or skipped by itself."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USED_FIELD_NUMBER: _builtins.int
+    SKIPPED_FIELD_NUMBER: _builtins.int
+    used: _builtins.int
+    skipped: _builtins.int
+    def __init__(
+        self,
+        *,
+        used: _builtins.int = ...,
+        skipped: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["skipped", b"skipped", "used", b"used"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HintOutcome: _TypeAlias = HintOutcome  # noqa: Y015
 
 @_typing.final
 class QueryRequest(_message.Message):
@@ -263,10 +294,29 @@ class QueryRequest(_message.Message):
     PREDICATE_HINTS_FIELD_NUMBER: _builtins.int
     JSON_PREDICATE_HINTS_FIELD_NUMBER: _builtins.int
     LIMIT_HINT_FIELD_NUMBER: _builtins.int
+    STARTING_VERSION_FIELD_NUMBER: _builtins.int
+    ENDING_VERSION_FIELD_NUMBER: _builtins.int
+    INCLUDE_HISTORICAL_PROTOCOL_FIELD_NUMBER: _builtins.int
+    MAX_FILES_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    REFRESH_TOKEN_FIELD_NUMBER: _builtins.int
+    INCLUDE_REFRESH_TOKEN_FIELD_NUMBER: _builtins.int
     grant: _builtins.str
     file_id_hash: Global___FileIdHash.ValueType
     json_predicate_hints: _builtins.str
     limit_hint: _builtins.int
+    starting_version: _builtins.int
+    """Set: the data changes of this version and those after it, instead of the files of a version."""
+    ending_version: _builtins.int
+    """A hint, with starting_version only."""
+    include_historical_protocol: _builtins.bool
+    """With starting_version and the delta format only."""
+    max_files: _builtins.int
+    """At most so many files in this answer; the rest with the page token that its end gives."""
+    page_token: _builtins.str
+    refresh_token: _builtins.str
+    """The same files as the answer that gave the token, of the same version."""
+    include_refresh_token: _builtins.bool
     @_builtins.property
     def capabilities(self) -> Global___ReaderCapabilities: ...
     @_builtins.property
@@ -285,14 +335,34 @@ class QueryRequest(_message.Message):
         predicate_hints: _abc.Iterable[_builtins.str] | None = ...,
         json_predicate_hints: _builtins.str = ...,
         limit_hint: _builtins.int | None = ...,
+        starting_version: _builtins.int | None = ...,
+        ending_version: _builtins.int | None = ...,
+        include_historical_protocol: _builtins.bool = ...,
+        max_files: _builtins.int | None = ...,
+        page_token: _builtins.str = ...,
+        refresh_token: _builtins.str = ...,
+        include_refresh_token: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_limit_hint", b"_limit_hint", "at", b"at", "capabilities", b"capabilities", "limit_hint", b"limit_hint"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_ending_version", b"_ending_version", "_limit_hint", b"_limit_hint", "_max_files", b"_max_files", "_starting_version", b"_starting_version", "at", b"at", "capabilities", b"capabilities", "ending_version", b"ending_version", "limit_hint", b"limit_hint", "max_files", b"max_files", "starting_version", b"starting_version"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_limit_hint", b"_limit_hint", "at", b"at", "capabilities", b"capabilities", "file_id_hash", b"file_id_hash", "grant", b"grant", "json_predicate_hints", b"json_predicate_hints", "limit_hint", b"limit_hint", "predicate_hints", b"predicate_hints"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_ending_version", b"_ending_version", "_limit_hint", b"_limit_hint", "_max_files", b"_max_files", "_starting_version", b"_starting_version", "at", b"at", "capabilities", b"capabilities", "ending_version", b"ending_version", "file_id_hash", b"file_id_hash", "grant", b"grant", "include_historical_protocol", b"include_historical_protocol", "include_refresh_token", b"include_refresh_token", "json_predicate_hints", b"json_predicate_hints", "limit_hint", b"limit_hint", "max_files", b"max_files", "page_token", b"page_token", "predicate_hints", b"predicate_hints", "refresh_token", b"refresh_token", "starting_version", b"starting_version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__ending_version: _TypeAlias = _typing.Literal["ending_version"]  # noqa: Y015
+    _WhichOneofArgType__ending_version: _TypeAlias = _typing.Literal["_ending_version", b"_ending_version"]  # noqa: Y015
     _WhichOneofReturnType__limit_hint: _TypeAlias = _typing.Literal["limit_hint"]  # noqa: Y015
     _WhichOneofArgType__limit_hint: _TypeAlias = _typing.Literal["_limit_hint", b"_limit_hint"]  # noqa: Y015
+    _WhichOneofReturnType__max_files: _TypeAlias = _typing.Literal["max_files"]  # noqa: Y015
+    _WhichOneofArgType__max_files: _TypeAlias = _typing.Literal["_max_files", b"_max_files"]  # noqa: Y015
+    _WhichOneofReturnType__starting_version: _TypeAlias = _typing.Literal["starting_version"]  # noqa: Y015
+    _WhichOneofArgType__starting_version: _TypeAlias = _typing.Literal["_starting_version", b"_starting_version"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__ending_version) -> _WhichOneofReturnType__ending_version | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__limit_hint) -> _WhichOneofReturnType__limit_hint | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_files) -> _WhichOneofReturnType__max_files | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__starting_version) -> _WhichOneofReturnType__starting_version | None: ...
 
 Global___QueryRequest: _TypeAlias = QueryRequest  # noqa: Y015
 
@@ -302,25 +372,54 @@ class QueryResponse(_message.Message):
 
     HEAD_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
+    END_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def head(self) -> Global___TableHead: ...
     @_builtins.property
     def page(self) -> Global___FilePage: ...
+    @_builtins.property
+    def end(self) -> Global___AnswerEnd:
+        """The last message; always there when the answer is whole."""
+
     def __init__(
         self,
         *,
         head: Global___TableHead | None = ...,
         page: Global___FilePage | None = ...,
+        end: Global___AnswerEnd | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["head", b"head", "page", b"page", "part", b"part"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "head", b"head", "page", b"page", "part", b"part"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["head", b"head", "page", b"page", "part", b"part"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "head", b"head", "page", b"page", "part", b"part"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_part: _TypeAlias = _typing.Literal["head", "page"]  # noqa: Y015
+    _WhichOneofReturnType_part: _TypeAlias = _typing.Literal["head", "page", "end"]  # noqa: Y015
     _WhichOneofArgType_part: _TypeAlias = _typing.Literal["part", b"part"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_part) -> _WhichOneofReturnType_part | None: ...
 
 Global___QueryResponse: _TypeAlias = QueryResponse  # noqa: Y015
+
+@_typing.final
+class AnswerEnd(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    REFRESH_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Empty on the last page, and when the answer is not paged. Only characters that need no encoding in a URL."""
+    refresh_token: _builtins.str
+    def __init__(
+        self,
+        *,
+        next_page_token: _builtins.str = ...,
+        refresh_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "refresh_token", b"refresh_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AnswerEnd: _TypeAlias = AnswerEnd  # noqa: Y015
 
 @_typing.final
 class ChangesRequest(_message.Message):
@@ -332,9 +431,15 @@ class ChangesRequest(_message.Message):
     START_FIELD_NUMBER: _builtins.int
     END_FIELD_NUMBER: _builtins.int
     INCLUDE_HISTORICAL_METADATA_FIELD_NUMBER: _builtins.int
+    INCLUDE_HISTORICAL_PROTOCOL_FIELD_NUMBER: _builtins.int
+    MAX_FILES_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     grant: _builtins.str
     file_id_hash: Global___FileIdHash.ValueType
     include_historical_metadata: _builtins.bool
+    include_historical_protocol: _builtins.bool
+    max_files: _builtins.int
+    page_token: _builtins.str
     @_builtins.property
     def capabilities(self) -> Global___ReaderCapabilities: ...
     @_builtins.property
@@ -350,12 +455,17 @@ class ChangesRequest(_message.Message):
         start: Global___TableAt | None = ...,
         end: Global___TableAt | None = ...,
         include_historical_metadata: _builtins.bool = ...,
+        include_historical_protocol: _builtins.bool = ...,
+        max_files: _builtins.int | None = ...,
+        page_token: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "end", b"end", "start", b"start"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_files", b"_max_files", "capabilities", b"capabilities", "end", b"end", "max_files", b"max_files", "start", b"start"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "end", b"end", "file_id_hash", b"file_id_hash", "grant", b"grant", "include_historical_metadata", b"include_historical_metadata", "start", b"start"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_files", b"_max_files", "capabilities", b"capabilities", "end", b"end", "file_id_hash", b"file_id_hash", "grant", b"grant", "include_historical_metadata", b"include_historical_metadata", "include_historical_protocol", b"include_historical_protocol", "max_files", b"max_files", "page_token", b"page_token", "start", b"start"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__max_files: _TypeAlias = _typing.Literal["max_files"]  # noqa: Y015
+    _WhichOneofArgType__max_files: _TypeAlias = _typing.Literal["_max_files", b"_max_files"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_files) -> _WhichOneofReturnType__max_files | None: ...
 
 Global___ChangesRequest: _TypeAlias = ChangesRequest  # noqa: Y015
 
@@ -365,21 +475,27 @@ class ChangesResponse(_message.Message):
 
     HEAD_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
+    END_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def head(self) -> Global___TableHead: ...
     @_builtins.property
     def page(self) -> Global___FilePage: ...
+    @_builtins.property
+    def end(self) -> Global___AnswerEnd:
+        """The last message; always there when the answer is whole."""
+
     def __init__(
         self,
         *,
         head: Global___TableHead | None = ...,
         page: Global___FilePage | None = ...,
+        end: Global___AnswerEnd | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["head", b"head", "page", b"page", "part", b"part"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "head", b"head", "page", b"page", "part", b"part"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["head", b"head", "page", b"page", "part", b"part"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "head", b"head", "page", b"page", "part", b"part"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_part: _TypeAlias = _typing.Literal["head", "page"]  # noqa: Y015
+    _WhichOneofReturnType_part: _TypeAlias = _typing.Literal["head", "page", "end"]  # noqa: Y015
     _WhichOneofArgType_part: _TypeAlias = _typing.Literal["part", b"part"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_part) -> _WhichOneofReturnType_part | None: ...
 
@@ -394,24 +510,28 @@ class FilePage(_message.Message):
     LINES_FIELD_NUMBER: _builtins.int
     HOLES_FIELD_NUMBER: _builtins.int
     HOLE_KINDS_FIELD_NUMBER: _builtins.int
-    PATHS_FIELD_NUMBER: _builtins.int
-    LOCATION_FIELD_NUMBER: _builtins.int
     FILES_FIELD_NUMBER: _builtins.int
     FILE_BYTES_FIELD_NUMBER: _builtins.int
+    GROUPS_FIELD_NUMBER: _builtins.int
+    HOLE_GROUPS_FIELD_NUMBER: _builtins.int
     lines: _builtins.bytes
-    """Each line is ended by a newline; ASCII only. A hole has no width."""
+    """Each line is ended by a newline; ASCII only. A hole has no width. Metadata and protocol of later versions
+    stand among the files of changes.
+    """
     hole_kinds: _builtins.bytes
     """One byte for each hole: a Hole."""
-    paths: _builtins.bytes
-    """The percent-encoded paths of the URL holes, in their order, joined by newlines, relative to the location."""
-    location: _builtins.int
-    """Which of the grant's locations the paths are relative to: 0 is the table's own, n the nth auxiliary one."""
     files: _builtins.int
     file_bytes: _builtins.int
     """The size of the files, as the log states it."""
+    hole_groups: _builtins.bytes
+    """One byte for each URL hole: which group its path is the next of. Empty: all are of the first."""
     @_builtins.property
     def holes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """Offsets of the holes in lines, ascending."""
+
+    @_builtins.property
+    def groups(self) -> _containers.RepeatedCompositeFieldContainer[Global___PathGroup]:
+        """Where the paths of the URL holes are; nearly always one group."""
 
     def __init__(
         self,
@@ -419,15 +539,41 @@ class FilePage(_message.Message):
         lines: _builtins.bytes = ...,
         holes: _abc.Iterable[_builtins.int] | None = ...,
         hole_kinds: _builtins.bytes = ...,
-        paths: _builtins.bytes = ...,
-        location: _builtins.int = ...,
         files: _builtins.int = ...,
         file_bytes: _builtins.int = ...,
+        groups: _abc.Iterable[Global___PathGroup] | None = ...,
+        hole_groups: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["file_bytes", b"file_bytes", "files", b"files", "hole_kinds", b"hole_kinds", "holes", b"holes", "lines", b"lines", "location", b"location", "paths", b"paths"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["file_bytes", b"file_bytes", "files", b"files", "groups", b"groups", "hole_groups", b"hole_groups", "hole_kinds", b"hole_kinds", "holes", b"holes", "lines", b"lines"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___FilePage: _TypeAlias = FilePage  # noqa: Y015
+
+@_typing.final
+class PathGroup(_message.Message):
+    """Paths below one of the grant's locations."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LOCATION_FIELD_NUMBER: _builtins.int
+    PATHS_FIELD_NUMBER: _builtins.int
+    location: _builtins.int
+    """0 is the table's own location, n the nth auxiliary one."""
+    paths: _builtins.bytes
+    """Percent-encoded, in the order of their holes, joined by newlines."""
+    def __init__(
+        self,
+        *,
+        location: _builtins.int = ...,
+        paths: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["location", b"location", "paths", b"paths"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PathGroup: _TypeAlias = PathGroup  # noqa: Y015

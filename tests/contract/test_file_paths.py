@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gateway.domain import file_path
 from gateway.errors import GatewayError
 from gateway.services.presign.codec import from_paths
-from gateway.services.snapshot.path import encode_path, encode_paths
+from gateway.services.snapshot.log.path import encode_path, encode_paths
 
 PATHS = [
     "part-0.parquet",

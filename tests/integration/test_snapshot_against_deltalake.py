@@ -11,7 +11,8 @@ from urllib.parse import unquote
 import pytest
 
 from gateway.domain.location import parse_location
-from gateway.services.snapshot.store import SnapshotStore, TableLog
+from gateway.services.snapshot.log.table_log import TableLog
+from gateway.services.snapshot.state.store import SnapshotStore
 from tests.builders import STARTED_AT
 from tests.components import DELTALAKE
 from tests.e2e.official_client import PYTHON, environment, require_environment

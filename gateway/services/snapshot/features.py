@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from gateway.errors import Unsupported
-from gateway.services.snapshot.snapshot import Metadata, Snapshot
+from gateway.services.snapshot.log.metadata import Metadata
+from gateway.services.snapshot.state.snapshot import Snapshot
 
 _COLUMN_MAPPING: Final = "columnMapping"
 _DELETION_VECTORS: Final = "deletionVectors"
@@ -33,11 +34,14 @@ def require_parquet(snapshot: Snapshot, table: str) -> None:
 
 
 def _used_features(snapshot: Snapshot) -> list[str]:
-    features = list(snapshot.protocol.reader_features)
+    features = list(snapshot.protocol.reader_features or ())
     if snapshot.protocol.min_reader_version == _COLUMN_MAPPING_VERSION:
         features.append(_COLUMN_MAPPING)
     used = [feature for feature in features if _is_used(feature, snapshot.metadata)]
-    if snapshot.files["hasDeletionVector"].any() and _DELETION_VECTORS not in used:
+    if (
+        snapshot.files.frame["deletionVector"].struct.field("storageType").is_not_null().any()
+        and _DELETION_VECTORS not in used
+    ):
         used.append(_DELETION_VECTORS)
     return used
 

@@ -13,12 +13,13 @@ from gateway.domain.table import AccessMode
 from gateway.errors import InvalidArgument, Unsupported
 from gateway.ports import Clock, Storages
 from gateway.rpc.grant import GrantVerifier
+from gateway.services.snapshot.answer.head import render_head
+from gateway.services.snapshot.answer.page import LineFormat, delta_file_id, parquet_file_id, render_pages
 from gateway.services.snapshot.features import require_parquet
-from gateway.services.snapshot.head import render_head
-from gateway.services.snapshot.page import LineFormat, delta_file_id, parquet_file_id, render_pages
-from gateway.services.snapshot.path import require_servable
-from gateway.services.snapshot.snapshot import Snapshot
-from gateway.services.snapshot.store import SnapshotStore, TableLog
+from gateway.services.snapshot.log.path import require_servable
+from gateway.services.snapshot.log.table_log import TableLog
+from gateway.services.snapshot.state.snapshot import Snapshot
+from gateway.services.snapshot.state.store import SnapshotStore
 from gateway.services.snapshot.travel import TableView, find_version, find_view
 from gateway.v1 import snapshot_pb2 as pb
 from gateway.v1 import snapshot_pb2_grpc
@@ -59,7 +60,7 @@ class SnapshotServicer(snapshot_pb2_grpc.SnapshotServicer):
             raise InvalidArgument(f"limitHint must be greater than or equal to 0, not {limit}")
         view = await self._view(grant, request.capabilities, request.at)
         _require_paths(view.snapshot, grant)
-        pages = render_pages(view.snapshot.files, _line_format(request, view), limit)
+        pages = render_pages(view.snapshot.files.frame, _line_format(request, view), limit)
         yield pb.QueryResponse(head=_head(view, grant))
         # One page at a time and only when it is asked for: who stops reading stops the work.
         while (page := await asyncio.to_thread(next, pages, None)) is not None:
@@ -105,6 +106,6 @@ def _line_format(request: pb.QueryRequest, view: TableView) -> LineFormat:
 
 def _require_paths(snapshot: Snapshot, grant: Grant) -> None:
     """Raise before the first line of an answer, rather than in the middle of it."""
-    encoded = snapshot.files["encoded"]
+    encoded = snapshot.files.frame["encoded"]
     if encoded.has_nulls():
-        require_servable(snapshot.files["path"].filter(encoded.is_null())[0], grant)
+        require_servable(snapshot.files.frame["path"].filter(encoded.is_null())[0], grant)

@@ -8,10 +8,11 @@ from datetime import datetime
 
 from gateway.domain.grant import Grant
 from gateway.errors import InvalidArgument, Unsupported
-from gateway.services.snapshot.history import History, read_history
-from gateway.services.snapshot.log_segment import LogListing
-from gateway.services.snapshot.snapshot import Snapshot
-from gateway.services.snapshot.store import SnapshotStore, TableLog
+from gateway.services.snapshot.log.history import History, read_history
+from gateway.services.snapshot.log.segment import LogListing
+from gateway.services.snapshot.log.table_log import TableLog
+from gateway.services.snapshot.state.snapshot import Snapshot
+from gateway.services.snapshot.state.store import SnapshotStore
 from gateway.services.snapshot.timestamp import parse_timestamp
 from gateway.v1.snapshot_pb2 import TableAt
 

@@ -9,7 +9,8 @@ import pytest
 from gateway.demo.sample_tables import ODD_VALUES, SAMPLE_TABLES
 from gateway.domain.location import parse_location
 from gateway.services.snapshot.features import require_parquet
-from gateway.services.snapshot.store import SnapshotStore, TableLog
+from gateway.services.snapshot.log.table_log import TableLog
+from gateway.services.snapshot.state.store import SnapshotStore
 from tests.builders import STARTED_AT
 from tests.fakes.log_reader import FakeLogReader
 

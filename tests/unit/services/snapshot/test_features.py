@@ -8,9 +8,9 @@ import pytest
 from gateway.demo.schema import Field, array_of, map_of, schema_string, struct_of
 from gateway.errors import Unsupported
 from gateway.ports import LogFile
-from gateway.services.snapshot.actions import FILES
 from gateway.services.snapshot.features import require_parquet
-from gateway.services.snapshot.snapshot import Metadata, Protocol, Snapshot
+from gateway.services.snapshot.log.actions import FILES
+from gateway.services.snapshot.state.snapshot import Metadata, Protocol, Snapshot
 from tests.builders import STARTED_AT
 
 _PLAIN = schema_string([Field("a", "long", comment="timestamp_ntz, variant and delta.typeChanges")])

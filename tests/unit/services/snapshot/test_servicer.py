@@ -16,7 +16,7 @@ from gateway.domain.log import commit_name
 from gateway.domain.table import AccessMode
 from gateway.errors import GatewayError, InvalidArgument, Unauthenticated, Unsupported
 from gateway.ports import Storage
-from gateway.services.snapshot.page import MAX_FILES
+from gateway.services.snapshot.answer.page import MAX_FILES
 from gateway.services.snapshot.servicer import SnapshotServicer
 from gateway.v1 import snapshot_pb2 as pb
 from tests.builders import STARTED_AT, STEP, Field, TableBuilder, add, location_of, numbers, rows

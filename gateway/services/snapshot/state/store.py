@@ -5,19 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Final, TypeVar
 
-from gateway.domain.location import Location
 from gateway.domain.log import version_prefix
 from gateway.errors import InvalidArgument, NotFound
-from gateway.ports import Clock, LogFile, LogReader
-from gateway.services.snapshot.actions import Actions, read_checkpoint, read_commits
-from gateway.services.snapshot.flight import SingleFlight
-from gateway.services.snapshot.kept import KeptSnapshots
-from gateway.services.snapshot.log_segment import (
+from gateway.ports import Clock, LogFile
+from gateway.services.snapshot.log.actions import Actions, read_checkpoint, read_commits
+from gateway.services.snapshot.log.segment import (
     LogListing,
     LogSegment,
     find_segment,
@@ -25,8 +21,11 @@ from gateway.services.snapshot.log_segment import (
     has_gap,
     read_listing,
 )
-from gateway.services.snapshot.replay import advance, load
-from gateway.services.snapshot.snapshot import Snapshot
+from gateway.services.snapshot.log.table_log import TableLog
+from gateway.services.snapshot.state.flight import SingleFlight
+from gateway.services.snapshot.state.kept import KeptSnapshots
+from gateway.services.snapshot.state.replay import advance, load
+from gateway.services.snapshot.state.snapshot import Snapshot
 
 # How many files of one log are read at a time.
 _CONCURRENCY: Final = 16
@@ -39,14 +38,6 @@ _MANY_FILES: Final = 1000
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableLog:
-    """The log of one table, and what reads it."""
-
-    location: Location
-    reader: LogReader
 
 
 class SnapshotStore:
@@ -159,7 +150,7 @@ class SnapshotStore:
         facts = {
             "location": str(log.location),
             "version": snapshot.version,
-            "files": snapshot.num_files,
+            "files": snapshot.files.num_files,
             "elapsed_ms": (self._clock() - started_at) // timedelta(milliseconds=1),
         }
         _log.info("a table's log was read from its checkpoint on", extra=facts)

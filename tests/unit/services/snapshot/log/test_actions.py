@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from gateway.demo.checkpoint import to_checkpoint
 from gateway.errors import GatewayError, Unsupported
-from gateway.services.snapshot.actions import FILES, read_checkpoint, read_commits
-from gateway.services.snapshot.snapshot import Metadata, Protocol
+from gateway.services.snapshot.log.actions import FILES, read_checkpoint, read_commits
+from gateway.services.snapshot.state.snapshot import Metadata, Protocol
 from tests.builders import add, remove
 
 _NAME = "00000000000000000003.json"

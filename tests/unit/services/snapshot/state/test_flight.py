@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from gateway.errors import Unavailable
-from gateway.services.snapshot.flight import SingleFlight
+from gateway.services.snapshot.state.flight import SingleFlight
 
 
 class Work:

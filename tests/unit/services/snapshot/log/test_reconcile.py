@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from gateway.services.snapshot.reconcile import COMMIT, find_live
+from gateway.services.snapshot.log.reconcile import COMMIT, find_live
 
 
 def frame(*rows: tuple[str, int]) -> pl.DataFrame:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gateway.demo.partition import directory_of, log_path
 from gateway.errors import GatewayError, Unsupported
-from gateway.services.snapshot.path import encode_path, encode_paths, require_servable
+from gateway.services.snapshot.log.path import encode_path, encode_paths, require_servable
 from tests.fakes.grants import GRANT
 
 _CANONICAL = re.compile(r"(?:[A-Za-z0-9._~/-]|%[0-9A-F]{2})+")

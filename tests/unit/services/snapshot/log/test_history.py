@@ -10,8 +10,8 @@ from gateway.domain.log import checkpoint_name, commit_name
 from gateway.domain.window import EPOCH
 from gateway.errors import InvalidArgument
 from gateway.ports import LogFile
-from gateway.services.snapshot.history import read_history
-from gateway.services.snapshot.log_segment import read_listing
+from gateway.services.snapshot.log.history import read_history
+from gateway.services.snapshot.log.segment import read_listing
 
 
 def at(ms: int) -> datetime:

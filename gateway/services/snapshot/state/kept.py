@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from gateway.domain.kept import Kept
-from gateway.services.snapshot.snapshot import Snapshot
+from gateway.services.snapshot.state.snapshot import Snapshot
 
 
 class KeptSnapshots:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from gateway.domain.window import EPOCH
 from gateway.errors import InvalidArgument
-from gateway.services.snapshot.log_segment import LogListing
+from gateway.services.snapshot.log.segment import LogListing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,8 @@ from typing import Final
 
 import polars as pl
 
+from gateway.services.snapshot.log.schema import VECTOR_ID, vector_id
+
 # The column with the number of the commit that a row is from.
 COMMIT: Final = "commit"
 
@@ -14,14 +16,16 @@ COMMIT: Final = "commit"
 def find_live(added: pl.DataFrame, removed: pl.DataFrame) -> pl.DataFrame:
     """Return the added files that no later commit removes, each as it was added last.
 
-    Within one commit, what it adds outlives what it removes.
+    Within one commit, what it adds outlives what it removes. A file is its path and deletion vector.
     """
-    last_removed = removed.group_by("path").agg(pl.col(COMMIT).max().alias("removed"))
+    key = ["path", VECTOR_ID]
+    last_removed = removed.group_by(key).agg(pl.col(COMMIT).max().alias("removed"))
     return (
-        added.unique(subset="path", keep="last", maintain_order=True)
-        .join(last_removed, on="path", how="left", maintain_order="left")
+        added.with_columns(vector_id(pl.col("deletionVector")))
+        .unique(subset=key, keep="last", maintain_order=True)
+        .join(last_removed, on=key, how="left", maintain_order="left", nulls_equal=True)
         .filter(pl.col("removed").is_null() | (pl.col("removed") <= pl.col(COMMIT)))
-        .drop(COMMIT, "removed")
+        .drop(COMMIT, VECTOR_ID, "removed")
     )
 
 

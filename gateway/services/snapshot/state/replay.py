@@ -9,9 +9,11 @@ import polars as pl
 
 from gateway.errors import Unsupported
 from gateway.ports import LogFile
-from gateway.services.snapshot.actions import NO_FILES, Actions
-from gateway.services.snapshot.reconcile import COMMIT, compacted, find_live
-from gateway.services.snapshot.snapshot import Snapshot
+from gateway.services.snapshot.log.actions import NO_FILES, NOT_REMOVED, Actions
+from gateway.services.snapshot.log.reconcile import COMMIT, compacted, find_live
+from gateway.services.snapshot.log.schema import VECTOR_ID, vector_id
+from gateway.services.snapshot.state.files import Files
+from gateway.services.snapshot.state.snapshot import Snapshot
 
 # A refresh appends a chunk; reading many small ones costs more than joining them now and then.
 _MAX_CHUNKS: Final = 32
@@ -39,8 +41,7 @@ def load(
         version=version,
         protocol=protocol,
         metadata=metadata,
-        files=files,
-        size=int(files["size"].cast(pl.Int128).sum()),
+        files=Files(frame=files, num_files=files.height, size=int(files["size"].cast(pl.Int128).sum())),
         anchor=anchor,
         dropped=dropped,
     )
@@ -49,8 +50,8 @@ def load(
 def advance(base: Snapshot, commits: Sequence[Actions], version: int, anchor: LogFile) -> Snapshot:
     """Return the version that a snapshot becomes by the commits after it."""
     before = Actions(
-        files=base.files,
-        removed=pl.Series(dtype=pl.String),
+        files=base.files.frame,
+        removed=NOT_REMOVED,
         protocol=base.protocol,
         metadata=base.metadata,
         dropped=base.dropped,
@@ -61,11 +62,17 @@ def advance(base: Snapshot, commits: Sequence[Actions], version: int, anchor: Lo
 def _reconcile(files: pl.DataFrame, commits: Sequence[Actions]) -> pl.DataFrame:
     """Return the files that are live after the commits."""
     added = _numbered([commit.files for commit in commits])
-    removed = _numbered([commit.removed.to_frame("path") for commit in commits])
+    removed = _numbered([commit.removed for commit in commits])
     if added is None or removed is None or (added.is_empty() and removed.is_empty()):
         return files
-    touched = pl.concat([added.select("path"), removed.select("path")]).unique()
-    kept = files.join(touched, on="path", how="anti", maintain_order="left")
+    key = ["path", VECTOR_ID]
+    identified = added.with_columns(vector_id(pl.col("deletionVector")))
+    touched = pl.concat([identified.select(key), removed.select(key)]).unique()
+    kept = (
+        files.with_columns(vector_id(pl.col("deletionVector")))
+        .join(touched, on=key, how="anti", maintain_order="left", nulls_equal=True)
+        .drop(VECTOR_ID)
+    )
     result = pl.concat([kept, find_live(added, removed)], rechunk=False)
     return result.rechunk() if result.n_chunks() > _MAX_CHUNKS else result
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from gateway.domain.log import checkpoint_name, commit_name
 from gateway.errors import InvalidArgument, Unsupported
 from gateway.ports import LogFile
-from gateway.services.snapshot.log_segment import find_segment, find_steps, read_listing
+from gateway.services.snapshot.log.segment import find_segment, find_steps, read_listing
 from tests.builders import STARTED_AT
 
 _V2 = "00000000000000000003.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.parquet"

@@ -3,8 +3,8 @@ from __future__ import annotations
 import polars as pl
 
 from gateway.ports import LogFile
-from gateway.services.snapshot.actions import FILES
-from gateway.services.snapshot.snapshot import Metadata, Protocol, Snapshot
+from gateway.services.snapshot.log.actions import FILES
+from gateway.services.snapshot.state.snapshot import Metadata, Protocol, Snapshot
 from tests.builders import STARTED_AT
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import polars as pl
 
-from gateway.v1.snapshot_pb2 import HOLE_EXPIRATION, HOLE_URL, FilePage
+from gateway.v1.snapshot_pb2 import HOLE_EXPIRATION, HOLE_URL, FilePage, PathGroup
 
 MAX_FILES: Final = 1000
 MAX_BYTES: Final = 1024 * 1024
@@ -98,7 +98,7 @@ def _render(rows: pl.DataFrame, line: LineFormat) -> FilePage:
         lines=lines.str.join("").item().encode(),
         holes=pl.select(pl.concat_list(urls, expirations).explode()).to_series().to_list(),
         hole_kinds=_KINDS * rows.height,
-        paths=rows["encoded"].str.join("\n").item().encode(),
+        groups=[PathGroup(paths=rows["encoded"].str.join("\n").item().encode())],
         files=rows.height,
         file_bytes=int(rows["size"].sum()),
     )

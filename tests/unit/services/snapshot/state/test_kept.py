@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.ports import LogFile
-from gateway.services.snapshot.actions import FILES
-from gateway.services.snapshot.kept import KeptSnapshots
-from gateway.services.snapshot.snapshot import Metadata, Protocol, Snapshot
+from gateway.services.snapshot.log.actions import FILES
+from gateway.services.snapshot.state.kept import KeptSnapshots
+from gateway.services.snapshot.state.snapshot import Metadata, Protocol, Snapshot
 from tests.builders import STARTED_AT
 
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.services.snapshot.actions import FILES
-from gateway.services.snapshot.page import (
+from gateway.services.snapshot.answer.page import (
     MAX_BYTES,
     MAX_FILES,
     MAX_STATS_BYTES,
@@ -19,6 +18,7 @@ from gateway.services.snapshot.page import (
     parquet_file_id,
     render_pages,
 )
+from gateway.services.snapshot.log.actions import FILES
 from gateway.v1.snapshot_pb2 import HOLE_EXPIRATION, HOLE_URL, FilePage
 
 _LINES = LineFormat(file_id=parquet_file_id)

@@ -9,7 +9,8 @@ import pytest
 from gateway.demo.partition import log_path
 from gateway.domain.log import checkpoint_name, commit_name, version_prefix
 from gateway.errors import InvalidArgument, Unavailable, Unsupported
-from gateway.services.snapshot.store import SnapshotStore, TableLog
+from gateway.services.snapshot.log.table_log import TableLog
+from gateway.services.snapshot.state.store import SnapshotStore
 from tests.builders import STARTED_AT, STEP, add, location_of, numbers, remove, rows
 from tests.fakes.log_reader import FakeLogReader
 

@@ -6,7 +6,7 @@ import json
 from typing import Final
 
 from gateway.domain.grant import Grant
-from gateway.services.snapshot.snapshot import Snapshot
+from gateway.services.snapshot.state.snapshot import Snapshot
 
 _PROTOCOL: Final = b'{"protocol":{"minReaderVersion":1}}\n'
 
@@ -26,8 +26,8 @@ def render_head(snapshot: Snapshot, grant: Grant, *, with_version: bool) -> byte
         "auxiliaryLocations": [location.text for location in grant.auxiliary_locations] or None,
         "accessModes": [mode.value for mode in grant.access_modes],
         "version": snapshot.version if with_version else None,
-        "size": snapshot.size,
-        "numFiles": snapshot.num_files,
+        "size": snapshot.files.size,
+        "numFiles": snapshot.files.num_files,
     }
     present = {name: value for name, value in fields.items() if value is not None}
     return _PROTOCOL + json.dumps({"metaData": present}, separators=(",", ":")).encode() + b"\n"

@@ -7,9 +7,9 @@ import polars as pl
 
 from gateway.domain.table import AccessMode
 from gateway.ports import LogFile
-from gateway.services.snapshot.actions import FILES
-from gateway.services.snapshot.head import render_head
-from gateway.services.snapshot.snapshot import Metadata, Protocol, Snapshot
+from gateway.services.snapshot.answer.head import render_head
+from gateway.services.snapshot.log.actions import FILES
+from gateway.services.snapshot.state.snapshot import Metadata, Protocol, Snapshot
 from tests.builders import STARTED_AT
 from tests.fakes.grants import GRANT
 

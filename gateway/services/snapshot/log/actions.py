@@ -11,46 +11,31 @@ import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 from gateway.errors import Unsupported
-from gateway.services.snapshot.path import encode_paths
-from gateway.services.snapshot.reconcile import COMMIT, find_live
-from gateway.services.snapshot.snapshot import Metadata, Protocol
-
-_TEXTS: Final = pl.Map(pl.String, pl.String)
-
-# ``encoded`` is the path as it goes into URLs, null where it cannot be served.
-FILES: Final[Mapping[str, pl.DataType]] = {
-    "path": pl.String(),
-    "encoded": pl.String(),
-    "partitionValues": _TEXTS,
-    "size": pl.Int64(),
-    "stats": pl.String(),
-    "hasDeletionVector": pl.Boolean(),
-}
+from gateway.services.snapshot.log.metadata import Metadata
+from gateway.services.snapshot.log.path import encode_paths
+from gateway.services.snapshot.log.protocol import Protocol
+from gateway.services.snapshot.log.reconcile import COMMIT, find_live
+from gateway.services.snapshot.log.schema import (
+    ADD,
+    DELETION_VECTOR,
+    FILES,
+    METADATA,
+    PROTOCOL,
+    REMOVED,
+    TEXTS,
+    vector_id,
+)
 
 NO_FILES: Final = pl.DataFrame(schema=FILES)
+NOT_REMOVED: Final = pl.DataFrame(schema=REMOVED)
 
 # What is read of the log, by action; everything else in it is skipped.
 _FIELDS: Final[Mapping[str, Mapping[str, pl.DataType]]] = {
-    "add": {
-        "path": pl.String(),
-        "partitionValues": _TEXTS,
-        "size": pl.Int64(),
-        "stats": pl.String(),
-        "deletionVector": pl.Struct({"storageType": pl.String}),
-    },
-    "remove": {"path": pl.String()},
-    "protocol": {"minReaderVersion": pl.Int32(), "readerFeatures": pl.List(pl.String)},
-    "metaData": {
-        "id": pl.String(),
-        "name": pl.String(),
-        "description": pl.String(),
-        "format": pl.Struct({"provider": pl.String}),
-        "schemaString": pl.String(),
-        "partitionColumns": pl.List(pl.String),
-        "configuration": _TEXTS,
-    },
+    "add": ADD,
+    "remove": {"path": pl.String(), "deletionVector": DELETION_VECTOR},
+    "protocol": PROTOCOL,
+    "metaData": METADATA,
 }
-_NONE: Final = {action: pl.DataFrame(schema=fields) for action, fields in _FIELDS.items()}
 # Commits are read many at once, as one at a time costs milliseconds each; a line of our own ends each.
 _END: Final = "sluice.endOfCommit"
 _COMMITS: Final = pl.Schema(
@@ -66,9 +51,10 @@ _CHECKPOINT: Final[tuple[str, ...]] = ("add", "protocol", "metaData", "sidecar")
 class Actions:
     """The actions of a file of the log, or of several one after the other."""
 
-    # The columns of ``FILES``.
+    # The columns of ``schema.FILES``.
     files: pl.DataFrame
-    removed: pl.Series
+    # The columns of ``schema.REMOVED``.
+    removed: pl.DataFrame
     protocol: Protocol | None
     metadata: Metadata | None
     # Files that were added and are not live any more.
@@ -94,16 +80,16 @@ def _read(name: str, read: Callable[[], pl.DataFrame]) -> Actions:
     # A panic is how the library meets bytes that it did not expect, and no ``Exception``.
     try:
         frame = read()
-        added, removed = _files(name, _rows(frame, "add")), _removed(name, _rows(frame, "remove"))
+        added, removed = _files(name, rows_of(frame, "add")), _removed(name, rows_of(frame, "remove"))
         files = added
         if _END in frame.columns:
-            files = find_live(_numbered(added, frame, "add"), _numbered(removed.to_frame(), frame, "remove"))
+            files = find_live(_numbered(added, frame, "add"), _numbered(removed, frame, "remove"))
         return Actions(
             files=files,
             removed=removed,
             dropped=added.height - files.height,
-            protocol=_protocol(_rows(frame, "protocol")),
-            metadata=_metadata(name, _rows(frame, "metaData")),
+            protocol=protocol_of(rows_of(frame, "protocol")),
+            metadata=metadata_of(name, rows_of(frame, "metaData")),
         )
     except (PolarsError, PanicException) as exc:
         raise damaged(name, "cannot be parsed") from exc
@@ -135,17 +121,19 @@ def _read_checkpoint(name: str, content: bytes) -> pl.DataFrame:
     return frame
 
 
-def _rows(frame: pl.DataFrame, action: str) -> pl.DataFrame:
+def rows_of(
+    frame: pl.DataFrame, action: str, fields: Mapping[str, pl.DataType] | None = None
+) -> pl.DataFrame:
     """Return the actions of one kind, with a column for each field that is read of it."""
-    wanted = _FIELDS[action]
+    wanted = _FIELDS[action] if fields is None else fields
     rows = frame[action].drop_nulls() if action in frame.columns else None
     if rows is None or rows.is_empty():
-        return _NONE[action]
-    fields = rows.struct.unnest()
+        return pl.DataFrame(schema=wanted)
+    found = rows.struct.unnest()
     return pl.DataFrame(
         [
-            _conformed(fields[name], dtype)
-            if name in fields.columns
+            _conformed(found[name], dtype)
+            if name in found.columns
             else pl.repeat(None, rows.len(), dtype=dtype, eager=True).alias(name)
             for name, dtype in wanted.items()
         ]
@@ -169,7 +157,6 @@ def _files(name: str, adds: pl.DataFrame) -> pl.DataFrame:
         **adds.to_dict(),
         "encoded": encode_paths(adds["path"]),
         "partitionValues": _filled(adds["partitionValues"]),
-        "hasDeletionVector": adds["deletionVector"].struct.field("storageType").is_not_null(),
     }
     return pl.DataFrame({column: columns[column] for column in FILES})
 
@@ -177,34 +164,39 @@ def _files(name: str, adds: pl.DataFrame) -> pl.DataFrame:
 def _filled(values: pl.Series) -> pl.Series:
     if not values.has_nulls():
         return values
-    return values.to_frame().select(pl.col(values.name).fill_null(pl.lit({}, dtype=_TEXTS))).to_series()
+    return values.to_frame().select(pl.col(values.name).fill_null(pl.lit({}, dtype=TEXTS))).to_series()
 
 
-def _removed(name: str, removes: pl.DataFrame) -> pl.Series:
+def _removed(name: str, removes: pl.DataFrame) -> pl.DataFrame:
     if removes["path"].has_nulls():
         raise damaged(name, "removes a file without a path")
-    return removes["path"]
+    return removes.select("path", vector_id(pl.col("deletionVector")))
 
 
-def _protocol(rows: pl.DataFrame) -> Protocol | None:
+def protocol_of(rows: pl.DataFrame) -> Protocol | None:
     if rows.is_empty():
         return None
     last = rows.row(-1, named=True)
-    features = last["readerFeatures"] or ()
     return Protocol(
-        # A feature without a name is none that anybody knows.
         min_reader_version=last["minReaderVersion"] or 1,
-        reader_features=tuple(feature or "" for feature in features),
+        min_writer_version=last["minWriterVersion"] or 1,
+        reader_features=_features(last["readerFeatures"]),
+        writer_features=_features(last["writerFeatures"]),
     )
 
 
-def _metadata(name: str, rows: pl.DataFrame) -> Metadata | None:
+def _features(names: Sequence[str | None] | None) -> tuple[str, ...] | None:
+    # A feature without a name is none that anybody knows.
+    return None if names is None else tuple(name or "" for name in names)
+
+
+def metadata_of(name: str, rows: pl.DataFrame) -> Metadata | None:
     if rows.is_empty():
         return None
     last = rows.row(-1, named=True)
     if last["id"] is None or last["schemaString"] is None:
         raise damaged(name, "describes the table without an id or a schema")
-    file_format, configuration = last["format"] or {}, last["configuration"] or {}
+    file_format = last["format"] or {}
     return Metadata(
         id=last["id"],
         name=last["name"],
@@ -212,5 +204,11 @@ def _metadata(name: str, rows: pl.DataFrame) -> Metadata | None:
         provider=file_format.get("provider") or "parquet",
         schema_string=last["schemaString"],
         partition_columns=tuple(last["partitionColumns"] or ()),
-        configuration={key: value for key, value in configuration.items() if value is not None},
+        format_options=_texts(file_format.get("options")),
+        configuration=_texts(last["configuration"]),
+        created_time=last["createdTime"],
     )
+
+
+def _texts(entries: Mapping[str, str | None] | None) -> dict[str, str]:
+    return {key: value for key, value in (entries or {}).items() if value is not None}

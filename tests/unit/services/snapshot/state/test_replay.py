@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from gateway.demo.checkpoint import to_checkpoint
 from gateway.errors import Unsupported
 from gateway.ports import LogFile
-from gateway.services.snapshot.actions import FILES, read_checkpoint, read_commits
-from gateway.services.snapshot.replay import advance, load
+from gateway.services.snapshot.log.actions import FILES, read_checkpoint, read_commits
+from gateway.services.snapshot.state.replay import advance, load
 from tests.builders import PLAIN_PROTOCOL, STARTED_AT, add, remove
 
 _ANCHOR = LogFile("anchor", 1, STARTED_AT)

@@ -1,0 +1,14 @@
+"""The protocol action: what a reader must be able to do, in the words of the log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protocol:
+    min_reader_version: int
+    min_writer_version: int = 1
+    # None where the action has no list: an empty one means something else to some readers.
+    reader_features: tuple[str, ...] | None = None
+    writer_features: tuple[str, ...] | None = None
