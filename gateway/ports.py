@@ -253,7 +253,7 @@ class SnapshotMetrics(Protocol):
     """What the reading of logs costs, and what it saves."""
 
     def observe_load(self, kind: str, elapsed: timedelta, files: int) -> None:
-        """Note that a table's log was read: ``cold`` from its checkpoint on, ``refresh`` by its new commits."""
+        """Note that a log was read: ``cold`` from its checkpoint on, ``refresh`` by its new commits."""
 
     def count_fallback(self, reason: str) -> None:
         """Count a file of a log that could not be used and that something else took the place of."""

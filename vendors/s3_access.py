@@ -8,7 +8,6 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -18,13 +17,14 @@ from gateway.domain.credential import AwsTempCredentials, Credential
 from gateway.errors import Unsupported
 from gateway.ports import Clock
 from vendors.boto_identity import BotoEndpoint, BotoIdentity, Keys
+from vendors.obstore_client import client_options, retry_config
 from vendors.obstore_error import StoreRefused, judge
 from vendors.obstore_probe import MOST_NAMES, ObstoreProbe
 from vendors.obstore_reader import ObstoreReader
 from vendors.sts import translate
 
 if TYPE_CHECKING:
-    from obstore.store import ClientConfig, S3Config, S3Credential
+    from obstore.store import S3Config, S3Credential
 
 # obstore asks again five minutes before this is over: a secret that was replaced is noticed within a minute.
 _BELIEVED: Final = timedelta(minutes=6)
@@ -82,8 +82,8 @@ class S3Access:
         endpoint = self._endpoint
         with self._translated():
             region = self._identity.region()
-            roots = Path(endpoint.ca_file).read_bytes() if endpoint.ca_file else b""
-        base = endpoint.s3 or _aws_url(region)
+            base = endpoint.s3 or _aws_url(region)
+            client = client_options(allow_http=base.startswith("http://"), ca_file=endpoint.ca_file)
         url = base if endpoint.path_style else _with_bucket(base, self._bucket)
         # Each is named, as obstore takes from the environment what it is not told.
         config: S3Config = {
@@ -96,19 +96,11 @@ class S3Access:
             "request_payer": False,
             "disable_bulk_delete": True,
         }
-        client: ClientConfig = {
-            "allow_http": base.startswith("http://"),
-            "connect_timeout": timedelta(seconds=2),
-            "read_timeout": timedelta(seconds=10),
-            "timeout": timedelta(minutes=5),
-        }
-        if roots:
-            client["root_certificate"] = roots
         return S3Store(
             self._bucket,
             config=config,
             client_options=client,
-            retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=10)},
+            retry_config=retry_config(),
             credential_provider=provider,
         )
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from obstore.store import AzureStore
 
 from vendors.azure.account import Account
 from vendors.azure.delegation_key import TokenSource
+from vendors.obstore_client import client_options, retry_config
 
 if TYPE_CHECKING:
-    from obstore.store import AzureBearerToken, ClientConfig
+    from obstore.store import AzureBearerToken
 
 
 def open_store(account: Account, ca_file: str | None, tokens: TokenSource) -> AzureStore:
@@ -21,9 +21,6 @@ def open_store(account: Account, ca_file: str | None, tokens: TokenSource) -> Az
         token = await tokens.get()
         return {"token": token.value, "expires_at": token.expires_at}
 
-    client: ClientConfig = {"allow_http": account.protocol != "https"}
-    if ca_file:
-        client["root_certificate"] = Path(ca_file).read_bytes()
     return AzureStore(
         account.container,
         config={
@@ -33,6 +30,7 @@ def open_store(account: Account, ca_file: str | None, tokens: TokenSource) -> Az
             "use_fabric_endpoint": False,
             "skip_signature": False,
         },
-        client_options=client,
+        client_options=client_options(allow_http=account.protocol != "https", ca_file=ca_file),
+        retry_config=retry_config(),
         credential_provider=provide,
     )

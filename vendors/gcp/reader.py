@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from obstore.store import GCSStore
 
 from vendors.gcp.config import GcpOptions
 from vendors.gcp.identity import Identity
+from vendors.obstore_client import client_options, retry_config
 from vendors.obstore_reader import ObstoreReader
 
 if TYPE_CHECKING:
-    from obstore.store import ClientConfig, GCSCredential
-
-_TIMEOUT: Final = timedelta(seconds=30)
+    from obstore.store import GCSCredential
 
 
 def open_reader(options: GcpOptions, bucket: str, identity: Identity) -> ObstoreReader:
@@ -29,17 +26,10 @@ def open_reader(options: GcpOptions, bucket: str, identity: Identity) -> Obstore
     store = GCSStore(
         bucket,
         config={"base_url": options.storage_url, "skip_signature": False},
-        client_options=_client(options),
+        client_options=client_options(
+            allow_http=options.storage_url.startswith("http://"), ca_file=options.ca_file
+        ),
+        retry_config=retry_config(),
         credential_provider=token,
     )
     return ObstoreReader(store)
-
-
-def _client(options: GcpOptions) -> ClientConfig:
-    client: ClientConfig = {
-        "allow_http": options.storage_url.startswith("http://"),
-        "timeout": _TIMEOUT,
-    }
-    if options.ca_file is not None:
-        client["root_certificate"] = Path(options.ca_file).read_bytes()
-    return client

@@ -10,13 +10,13 @@ from obstore.store import S3Store
 from gateway.domain.credential import AwsTempCredentials, Credential
 from gateway.errors import Unsupported
 from gateway.ports import Clock
+from vendors.obstore_client import client_options, retry_config
 from vendors.r2.config import REGION, R2Options
 from vendors.r2.identity import Identity
 
 if TYPE_CHECKING:
     from obstore.store import S3Credential, S3CredentialProvider
 
-_TIMEOUT: Final = timedelta(seconds=30)
 # obstore asks again some minutes before this is over.
 _KEPT: Final = timedelta(minutes=10)
 
@@ -65,6 +65,7 @@ def _open(options: R2Options, bucket: str, keys: S3CredentialProvider) -> S3Stor
             "skip_signature": False,
             "virtual_hosted_style_request": False,
         },
-        client_options={"allow_http": options.endpoint_url.startswith("http://"), "timeout": _TIMEOUT},
+        client_options=client_options(allow_http=options.endpoint_url.startswith("http://")),
+        retry_config=retry_config(),
         credential_provider=keys,
     )

@@ -27,5 +27,10 @@ def test_nothing_of_the_environment_takes_the_place_of_what_is_named(monkeypatch
 def test_plain_http_is_allowed_on_this_machine_only():
     local = Account(name="lakeaccount", container="tables", endpoint="http://127.0.0.1:10000/lakeaccount")
 
-    assert open_store(local, None, FakeTokens()).client_options == {"allow_http": "true"}
-    assert open_store(ACCOUNT, None, FakeTokens()).client_options == {"allow_http": "false"}
+    assert _allows_http(local) == "true"
+    assert _allows_http(ACCOUNT) == "false"
+
+
+def _allows_http(account):
+    # obstore gives back what it was given as texts.
+    return (open_store(account, None, FakeTokens()).client_options or {}).get("allow_http")
