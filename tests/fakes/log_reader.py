@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gateway.domain.location import Location
-from gateway.domain.log import DIRECTORY
+from gateway.domain.log import DIRECTORY, HINT
 from gateway.errors import GatewayError, NotFound
 from gateway.ports import LogFile
 
@@ -27,7 +27,7 @@ class FakeLogReader:
         # Cleared, it holds every listing back.
         self.may_list = asyncio.Event()
         self.may_list.set()
-        # Cleared, it holds every reading back.
+        # Cleared, it holds every reading back but that of the hint.
         self.may_read = asyncio.Event()
         self.may_read.set()
 
@@ -44,10 +44,12 @@ class FakeLogReader:
     async def read_log(self, table: Location, name: str) -> bytes:
         self.read.append(name)
         self.before_read(name)
-        await self.may_read.wait()
-        if name in self.gone:
+        if name != HINT:
+            await self.may_read.wait()
+        file = _log_of(table) / name
+        if name in self.gone or not file.is_file():
             raise NotFound(f"{name} is gone")
-        return (_log_of(table) / name).read_bytes()
+        return file.read_bytes()
 
 
 def _log_of(table: Location) -> Path:

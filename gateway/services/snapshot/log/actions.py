@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
+from gateway.domain.log import parse_log_name
 from gateway.errors import Unsupported
 from gateway.services.snapshot.log.metadata import Metadata
+from gateway.services.snapshot.log.parsed import partition_values_of, stats_of
 from gateway.services.snapshot.log.path import encode_paths
 from gateway.services.snapshot.log.protocol import Protocol
 from gateway.services.snapshot.log.reconcile import COMMIT, find_live
@@ -35,16 +37,16 @@ _FIELDS: Final[Mapping[str, Mapping[str, pl.DataType]]] = {
     "remove": {"path": pl.String(), "deletionVector": DELETION_VECTOR},
     "protocol": PROTOCOL,
     "metaData": METADATA,
+    "sidecar": {"path": pl.String()},
+    "checkpointMetadata": {"version": pl.Int64()},
 }
 # Commits are read many at once, as one at a time costs milliseconds each; a line of our own ends each.
 _END: Final = "sluice.endOfCommit"
-_COMMITS: Final = pl.Schema(
-    [*((name, pl.Struct(fields)) for name, fields in _FIELDS.items()), (_END, pl.Int64())]
-)
+_IN_COMMITS: Final = ("add", "remove", "protocol", "metaData")
+# A checkpoint's removes are tombstones of files that it does not list.
+_IN_CHECKPOINTS: Final = ("add", "protocol", "metaData", "sidecar", "checkpointMetadata")
 # The largest integer that all readers of JSON agree on.
 _MAX_SIZE: Final = 2**53 - 1
-# A checkpoint's removes are tombstones of files that it does not list.
-_CHECKPOINT: Final[tuple[str, ...]] = ("add", "protocol", "metaData", "sidecar")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,12 +61,16 @@ class Actions:
     metadata: Metadata | None
     # Files that were added and are not live any more.
     dropped: int = 0
+    # A checkpoint's ``stats_parsed``, as it has it, one for each row of ``files``; None where it has none.
+    parsed: pl.Series | None = None
+    # URIs of the files that hold the adds of a checkpoint, where it does not have them itself.
+    sidecars: tuple[str, ...] = ()
 
 
 def read_commits(commits: Sequence[tuple[str, bytes]]) -> Actions:
     """Return what commits, given by name and content, come to: one, in which an add outlives a remove."""
     try:
-        return _read(commits[0][0], lambda: _read_commits([content for _, content in commits]))
+        return _guarded(commits[0][0], lambda name: _read_commits(name, [content for _, content in commits]))
     except Unsupported:
         # One of them is damaged: by itself it is found out under its own name.
         for commit in commits if len(commits) > 1 else ():
@@ -73,24 +79,14 @@ def read_commits(commits: Sequence[tuple[str, bytes]]) -> Actions:
 
 
 def read_checkpoint(name: str, content: bytes) -> Actions:
-    return _read(name, lambda: _read_checkpoint(name, content))
+    """Return what a checkpoint says, or a part or a sidecar of one."""
+    return _guarded(name, lambda name: _read_checkpoint(name, content))
 
 
-def _read(name: str, read: Callable[[], pl.DataFrame]) -> Actions:
+def _guarded(name: str, read: Callable[[str], Actions]) -> Actions:
     # A panic is how the library meets bytes that it did not expect, and no ``Exception``.
     try:
-        frame = read()
-        added, removed = _files(name, rows_of(frame, "add")), _removed(name, rows_of(frame, "remove"))
-        files = added
-        if _END in frame.columns:
-            files = find_live(_numbered(added, frame, "add"), _numbered(removed, frame, "remove"))
-        return Actions(
-            files=files,
-            removed=removed,
-            dropped=added.height - files.height,
-            protocol=protocol_of(rows_of(frame, "protocol")),
-            metadata=metadata_of(name, rows_of(frame, "metaData")),
-        )
+        return read(name)
     except (PolarsError, PanicException) as exc:
         raise damaged(name, "cannot be parsed") from exc
 
@@ -100,10 +96,19 @@ def damaged(name: str, reason: str) -> Unsupported:
     return Unsupported(f"the table's log is damaged: {name} {reason}")
 
 
-def _read_commits(contents: Sequence[bytes]) -> pl.DataFrame:
+def _read_commits(name: str, contents: Sequence[bytes]) -> Actions:
     lines = b"".join(b'%b\n{"%b":%d}\n' % (content, _END.encode(), n) for n, content in enumerate(contents))
-    frame = pl.read_ndjson(io.BytesIO(lines), schema=_COMMITS)
-    return frame.with_columns(pl.col(_END).fill_null(strategy="backward"))
+    frame = _read_lines(lines, _IN_COMMITS, {_END: pl.Int64()})
+    frame = frame.with_columns(pl.col(_END).fill_null(strategy="backward"))
+    added, removed = _files(name, rows_of(frame, "add")), _removed(name, rows_of(frame, "remove"))
+    files = find_live(_numbered(added, frame, "add"), _numbered(removed, frame, "remove"))
+    return Actions(
+        files=files,
+        removed=removed,
+        dropped=added.height - files.height,
+        protocol=protocol_of(rows_of(frame, "protocol")),
+        metadata=metadata_of(name, rows_of(frame, "metaData")),
+    )
 
 
 def _numbered(rows: pl.DataFrame, frame: pl.DataFrame, action: str) -> pl.DataFrame:
@@ -111,33 +116,88 @@ def _numbered(rows: pl.DataFrame, frame: pl.DataFrame, action: str) -> pl.DataFr
     return rows.with_columns(frame[_END].filter(frame[action].is_not_null()).alias(COMMIT))
 
 
-def _read_checkpoint(name: str, content: bytes) -> pl.DataFrame:
-    known = pl.read_parquet_schema(io.BytesIO(content))
-    frame = pl.read_parquet(
-        io.BytesIO(content), columns=[column for column in _CHECKPOINT if column in known]
+def _read_checkpoint(name: str, content: bytes) -> Actions:
+    is_json = name.endswith(".json")
+    frame = _read_lines(content, _IN_CHECKPOINTS, {}) if is_json else _read_parquet(content)
+    _check_version(name, rows_of(frame, "checkpointMetadata"), required=is_json)
+    sidecars = rows_of(frame, "sidecar")["path"]
+    if sidecars.has_nulls():
+        raise damaged(name, "refers to a sidecar without a path")
+    protocol, metadata = rows_of(frame, "protocol"), rows_of(frame, "metaData")
+    adds = _unnested(frame, "add")
+    # It has the rows of all actions: a million of them should not wait for the rest.
+    del frame
+    parsed = _struct(adds, "stats_parsed")
+    return Actions(
+        files=_files(name, _completed(adds, parsed)),
+        removed=NOT_REMOVED,
+        protocol=protocol_of(protocol),
+        metadata=metadata_of(name, metadata),
+        parsed=parsed,
+        sidecars=tuple(sidecars),
     )
-    if "sidecar" in known and frame["sidecar"].is_not_null().any():
-        raise Unsupported(f"{name} is a V2 checkpoint, which is not supported")
-    return frame
+
+
+def _read_parquet(content: bytes) -> pl.DataFrame:
+    known = pl.read_parquet_schema(io.BytesIO(content))
+    wanted: list[str] = [column for column in _IN_CHECKPOINTS if column in known]
+    return pl.read_parquet(io.BytesIO(content), columns=wanted)
+
+
+def _read_lines(lines: bytes, actions: Iterable[str], others: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    schema = {action: pl.Struct(_FIELDS[action]) for action in actions}
+    return pl.read_ndjson(io.BytesIO(lines), schema=pl.Schema({**schema, **others}))
+
+
+def _check_version(name: str, rows: pl.DataFrame, *, required: bool) -> None:
+    """Refuse a V2 checkpoint that is another version's, or that was cut short before it began."""
+    if required and rows.height != 1:
+        raise damaged(name, "is not a checkpoint")
+    stated = parse_log_name(name)
+    if stated is not None and any(version != stated.version for version in rows["version"]):
+        raise damaged(name, "is of another version")
 
 
 def rows_of(
     frame: pl.DataFrame, action: str, fields: Mapping[str, pl.DataType] | None = None
 ) -> pl.DataFrame:
     """Return the actions of one kind, with a column for each field that is read of it."""
-    wanted = _FIELDS[action] if fields is None else fields
-    rows = frame[action].drop_nulls() if action in frame.columns else None
-    if rows is None or rows.is_empty():
-        return pl.DataFrame(schema=wanted)
-    found = rows.struct.unnest()
+    return _conforming(_unnested(frame, action), _FIELDS[action] if fields is None else fields)
+
+
+def _unnested(frame: pl.DataFrame, action: str) -> pl.DataFrame:
+    """Return the actions of one kind, with the fields that they have."""
+    if action not in frame.columns or not isinstance(frame.schema[action], pl.Struct):
+        return pl.DataFrame()
+    return frame[action].drop_nulls().struct.unnest()
+
+
+def _conforming(found: pl.DataFrame, fields: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    if found.is_empty():
+        return pl.DataFrame(schema=fields)
     return pl.DataFrame(
         [
             _conformed(found[name], dtype)
             if name in found.columns
-            else pl.repeat(None, rows.len(), dtype=dtype, eager=True).alias(name)
-            for name, dtype in wanted.items()
+            else pl.repeat(None, found.height, dtype=dtype, eager=True).alias(name)
+            for name, dtype in fields.items()
         ]
     )
+
+
+def _struct(found: pl.DataFrame, name: str) -> pl.Series | None:
+    return found[name] if isinstance(found.schema.get(name), pl.Struct) else None
+
+
+def _completed(found: pl.DataFrame, stats: pl.Series | None) -> pl.DataFrame:
+    """Return adds whose texts are made of typed values, where the checkpoint has nothing but these."""
+    adds = _conforming(found, ADD)
+    if stats is not None and (adds["stats"].is_null() & stats.is_not_null()).any():
+        adds = adds.with_columns(pl.coalesce("stats", stats_of(stats)))
+    values = _struct(found, "partitionValues_parsed")
+    if values is not None and (adds["partitionValues"].is_null() & values.is_not_null()).any():
+        adds = adds.with_columns(pl.coalesce("partitionValues", partition_values_of(values)))
+    return adds
 
 
 def _conformed(column: pl.Series, dtype: pl.DataType) -> pl.Series:
@@ -153,6 +213,7 @@ def _files(name: str, adds: pl.DataFrame) -> pl.DataFrame:
         return NO_FILES
     if adds["path"].has_nulls() or not adds["size"].is_between(0, _MAX_SIZE).fill_null(value=False).all():
         raise damaged(name, "adds a file without a path or a size")
+    _require_vectors(name, adds["deletionVector"])
     columns = {
         **adds.to_dict(),
         "encoded": encode_paths(adds["path"]),
@@ -170,7 +231,15 @@ def _filled(values: pl.Series) -> pl.Series:
 def _removed(name: str, removes: pl.DataFrame) -> pl.DataFrame:
     if removes["path"].has_nulls():
         raise damaged(name, "removes a file without a path")
+    _require_vectors(name, removes["deletionVector"])
     return removes.select("path", vector_id(pl.col("deletionVector")))
+
+
+def _require_vectors(name: str, vectors: pl.Series) -> None:
+    kinds, places = vectors.struct.field("storageType"), vectors.struct.field("pathOrInlineDv")
+    # Without its place it could not be told from none, and deleted rows would come back.
+    if (kinds.is_not_null() & places.is_null()).any():
+        raise damaged(name, "names a deletion vector without saying where it is")
 
 
 def protocol_of(rows: pl.DataFrame) -> Protocol | None:

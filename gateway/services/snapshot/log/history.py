@@ -2,86 +2,182 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Final
 
 from gateway.domain.window import EPOCH
-from gateway.errors import InvalidArgument
-from gateway.services.snapshot.log.segment import LogListing
+from gateway.errors import InvalidArgument, NotFound, Unsupported
+from gateway.services.snapshot.log.commit_time import read_commit_time
+from gateway.services.snapshot.log.gathering import gather
+from gateway.services.snapshot.log.listing import LogListing
+from gateway.services.snapshot.log.metadata import Metadata
+from gateway.services.snapshot.log.table_log import TableLog
+
+_ENABLED: Final = "delta.enableInCommitTimestamps"
+_ENABLED_FROM: Final = "delta.inCommitTimestampEnablementVersion"
+_VERSION: Final = re.compile(r"[0-9]{1,19}", re.ASCII)
+# How many commits are read at a time for their times alone.
+_CONCURRENCY: Final = 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """The commits that the log still holds without a gap, up to the latest."""
+    """The commits that the log still holds without a gap, up to the latest.
 
-    first: int
-    # Milliseconds since the epoch, strictly ascending, of ``first`` and the versions after it.
-    timestamps: tuple[int, ...]
+    A commit was made when its file was written, or when it says itself where the table's commits do. Commits
+    that say it are read when their time is asked for, and ascend by the rules of the log: a search reads few.
+    """
 
-    def since(self, version: int) -> History:
-        """Return the part of the history that begins with a version, of those that there are."""
-        gone = min(max(version - self.first, 0), len(self.timestamps) - 1)
-        return History(first=self.first + gone, timestamps=self.timestamps[gone:])
-
-    @property
-    def latest(self) -> int:
-        return self.first + len(self.timestamps) - 1
-
-    def begins_after(self, at: datetime) -> bool:
-        return _to_ms(at) < self.timestamps[0]
+    def __init__(
+        self, *, log: TableLog, listing: LogListing, first: int, by_file: Sequence[int], latest: int
+    ) -> None:
+        self.first = first
+        self.latest = latest
+        self._log = log
+        self._listing = listing
+        # Milliseconds since the epoch, strictly ascending, of ``first`` and the versions after it; the
+        # versions after these say it themselves.
+        self._by_file = by_file
+        self._in_commits: dict[int, int] = {}
 
     def timestamp_of(self, version: int) -> int | None:
-        """Return when a version was committed; None when its commit is gone."""
+        """Return when a version was committed; None when its commit is gone, or was to be loaded first."""
         index = version - self.first
-        return self.timestamps[index] if 0 <= index < len(self.timestamps) else None
+        if 0 <= index < len(self._by_file):
+            return self._by_file[index]
+        return self._in_commits.get(version)
 
-    def version_as_of(self, at: datetime) -> int:
-        """Return the version that was the latest at a time."""
-        if self.begins_after(at):
+    async def load(self, versions: Iterable[int]) -> None:
+        """Read the times of versions, as far as their commits are there, so that they can be told."""
+        wanted = [version for version in versions if self._is_unread(version)]
+        times = await gather((partial(self._read, version) for version in wanted), _CONCURRENCY)
+        self._in_commits.update(zip(wanted, times, strict=True))
+
+    async def version_as_of(self, at: datetime, since: int = 0) -> int:
+        """Return the version that was the latest at a time, of those since a version."""
+        first = self._first_since(since)
+        if await self.begins_after(at, since):
             raise InvalidArgument(
-                f"the timestamp {_text(at)} is before the earliest available version {self.first}; "
-                f"it must be greater than or equal to {self._time(0)}"
+                f"the timestamp {_text(at)} is before the earliest available version {first}; "
+                f"it must be greater than or equal to {_text_of(await self._time(first))}"
             )
-        if _to_ms(at) > self.timestamps[-1]:
-            raise InvalidArgument(self._after_latest(at))
-        return self.first + bisect_right(self.timestamps, _to_ms(at)) - 1
+        if await self.ends_before(at):
+            raise InvalidArgument(await self._after_latest(at))
+        return await self._count(first, to_ms(at), inclusive=True) + first - 1
 
-    def version_from(self, at: datetime) -> int:
-        """Return the first version that was committed at a time or after it."""
-        index = bisect_left(self.timestamps, _to_ms(at))
-        if index == len(self.timestamps):
-            raise InvalidArgument(self._after_latest(at))
-        return self.first + index
+    async def version_from(self, at: datetime, since: int = 0) -> int:
+        """Return the first version that was committed at a time or after it, of those since a version."""
+        if await self.ends_before(at):
+            raise InvalidArgument(await self._after_latest(at))
+        first = self._first_since(since)
+        return min(await self._count(first, to_ms(at), inclusive=False) + first, self.latest)
 
-    def _after_latest(self, at: datetime) -> str:
+    async def begins_after(self, at: datetime, since: int = 0) -> bool:
+        return to_ms(at) < await self._time(self._first_since(since))
+
+    async def ends_before(self, at: datetime) -> bool:
+        return to_ms(at) > await self._time(self.latest)
+
+    def _first_since(self, version: int) -> int:
+        return min(max(version, self.first), self.latest)
+
+    @property
+    def _enabled_from(self) -> int:
+        """Return the first version that says itself when it was made."""
+        return self.first + len(self._by_file)
+
+    async def _count(self, first: int, ms: int, *, inclusive: bool) -> int:
+        """Return how many versions, from the first on, were committed before a time, or also at it."""
+        enabled_from = max(self._enabled_from, first)
+        is_told = enabled_from <= self.latest
+        if not is_told or not _is_before(await self._time(enabled_from), ms, inclusive=inclusive):
+            by_file = self._by_file[first - self.first :]
+            return bisect_right(by_file, ms) if inclusive else bisect_left(by_file, ms)
+        low, high = enabled_from, self.latest
+        # The last version that was committed by then lies between the two.
+        while low < high:
+            middle = (low + high + 1) // 2
+            if _is_before(await self._time(middle), ms, inclusive=inclusive):
+                low = middle
+            else:
+                high = middle - 1
+        return low - first + 1
+
+    def _is_unread(self, version: int) -> bool:
+        return self._enabled_from <= version <= self.latest and version not in self._in_commits
+
+    async def _time(self, version: int) -> int:
+        if self._is_unread(version):
+            self._in_commits[version] = await self._read(version)
+        time = self.timestamp_of(version)
+        if time is None:
+            raise _untold()
+        return time
+
+    async def _read(self, version: int) -> int:
+        name = self._listing.commits[version].name
+        try:
+            content = await self._log.reader.read_log(self._log.location, name)
+        except NotFound as exc:
+            raise _untold() from exc
+        return await asyncio.to_thread(read_commit_time, name, content)
+
+    async def _after_latest(self, at: datetime) -> str:
         return (
             f"the timestamp {_text(at)} is after the latest available version {self.latest}, "
-            f"which was committed at {self._time(-1)}"
+            f"which was committed at {_text_of(await self._time(self.latest))}"
         )
 
-    def _time(self, index: int) -> str:
-        return _text(EPOCH + timedelta(milliseconds=self.timestamps[index]))
 
+async def read_history(log: TableLog, listing: LogListing, metadata: Metadata) -> History | None:
+    """Return the history of a log; None when the latest version is known by a checkpoint only.
 
-def read_history(listing: LogListing) -> History | None:
-    """Return the history of a log; None when the latest version is known by a checkpoint only."""
-    first = last = listing.latest
-    if last not in listing.commits:
+    The metadata is the latest, which says since when commits have had times of their own.
+    """
+    if listing.latest not in listing.commits:
         return None
+    return await asyncio.to_thread(_history, log, listing, _enabled_from(metadata))
+
+
+def to_ms(at: datetime) -> int:
+    return (at - EPOCH) // timedelta(milliseconds=1)
+
+
+def _history(log: TableLog, listing: LogListing, enabled_from: int | None) -> History:
+    first = last = listing.latest
     while first - 1 in listing.commits:
         first -= 1
-    timestamps: list[int] = []
-    for version in range(first, last + 1):
-        modified = _to_ms(listing.commits[version].modified_at)
+    by_file: list[int] = []
+    for version in range(first, last + 1 if enabled_from is None else min(enabled_from, last + 1)):
+        modified = to_ms(listing.commits[version].modified_at)
         # Clocks of writers differ: a commit counts as later than the one before it, whatever its file says.
-        timestamps.append(max(modified, timestamps[-1] + 1) if timestamps else modified)
-    return History(first=first, timestamps=tuple(timestamps))
+        by_file.append(max(modified, by_file[-1] + 1) if by_file else modified)
+    return History(log=log, listing=listing, first=first, by_file=by_file, latest=last)
 
 
-def _to_ms(at: datetime) -> int:
-    return (at - EPOCH) // timedelta(milliseconds=1)
+def _enabled_from(metadata: Metadata) -> int | None:
+    if not metadata.is_on(_ENABLED):
+        return None
+    stated = metadata.configuration.get(_ENABLED_FROM, "")
+    # Without it the table has been so from its first version on.
+    return int(stated) if _VERSION.fullmatch(stated) else 0
+
+
+def _is_before(time: int, ms: int, *, inclusive: bool) -> bool:
+    return time <= ms if inclusive else time < ms
+
+
+def _untold() -> Unsupported:
+    return Unsupported("the table's log no longer holds the commits that tell when its versions were made")
 
 
 def _text(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _text_of(ms: int) -> str:
+    return _text(EPOCH + timedelta(milliseconds=ms))

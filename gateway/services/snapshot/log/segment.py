@@ -1,118 +1,110 @@
-"""Which checkpoint and which commits make up a version of a table."""
+"""Which files of a log make up a version of a table."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
 
-from gateway.domain.log import LogFileKind, commit_name, parse_log_name
-from gateway.errors import InvalidArgument, Unsupported
+from gateway.domain.log import commit_name
+from gateway.errors import Unsupported
 from gateway.ports import LogFile
+from gateway.services.snapshot.log.listing import Checkpoint, Compaction, LogListing
+from gateway.services.snapshot.log.metadata import Metadata
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogListing:
-    """The files of a log that a replay can use, by version."""
-
-    commits: Mapping[int, LogFile]
-    # Complete ones only, their parts in order.
-    checkpoints: Mapping[int, tuple[LogFile, ...]]
-    # Negative when there is none. Looked for once: a log may have a hundred thousand files.
-    newest: int
-    has_v2_checkpoint: bool = False
-
-    @property
-    def latest(self) -> int:
-        """Return the newest version; raise ``InvalidArgument`` when there is none."""
-        if self.newest < 0:
-            raise InvalidArgument(
-                "table files missing: there is no Delta log at the table's location",
-                error_code="RESOURCE_DOES_NOT_EXIST",
-            )
-        return self.newest
-
-    def find_anchor(self, version: int) -> LogFile | None:
-        """Return the file that stands for a version: another one in its place is another table's."""
-        return self.commits.get(version) or next(iter(self.checkpoints.get(version, ())), None)
+# Writers leave removes out of a compaction that are older than the table keeps removed files, although the
+# files may be in an older checkpoint: they would come back. So it must be younger than any such time.
+_FRESH: Final = timedelta(days=1)
+_RETENTION: Final = "delta.deletedFileRetentionDuration"
+_AT_LEAST_A_DAY: Final = re.compile(r"\s*(?:interval\s+)?0*[1-9][0-9]*\s+(?:day|week)s?\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSegment:
-    """What to read for a version: a checkpoint's parts, if any, then the commits after it."""
+    """What to read for a version: a checkpoint's parts, if any, then what came after it, in order."""
 
     version: int
     anchor: LogFile
-    checkpoint: tuple[LogFile, ...] = ()
-    commits: tuple[LogFile, ...]
+    checkpoint: Checkpoint = ()
+    # Commits, and compactions in place of several.
+    steps: tuple[LogFile | Compaction, ...]
+
+    @property
+    def compactions(self) -> list[LogFile]:
+        return [step.file for step in self.steps if isinstance(step, Compaction)]
 
 
-def read_listing(files: Iterable[LogFile]) -> LogListing:
-    commits: dict[int, LogFile] = {}
-    parts: dict[tuple[int, int], dict[int, LogFile]] = defaultdict(dict)
-    has_v2_checkpoint = False
-    for file in files:
-        name = parse_log_name(file.name)
-        if name is None:
-            continue
-        if name.kind is LogFileKind.COMMIT:
-            commits[name.version] = file
-        elif name.kind is LogFileKind.CHECKPOINT:
-            parts[name.version, name.parts][name.part] = file
-        else:
-            has_v2_checkpoint = True
-    checkpoints = _complete(parts)
-    return LogListing(
-        commits=commits,
-        checkpoints=checkpoints,
-        newest=max((*commits, *checkpoints), default=-1),
-        has_v2_checkpoint=has_v2_checkpoint,
-    )
-
-
-def has_gap(listing: LogListing) -> bool:
-    """Tell whether something is missing that the latest version is made up of."""
-    return find_steps(listing, _start(listing, listing.latest), listing.latest) is None
-
-
-def find_segment(listing: LogListing, version: int) -> LogSegment:
+def find_segment(listing: LogListing, version: int, unusable: Collection[LogFile] = ()) -> LogSegment:
     """Return what to read for a version; raise ``Unsupported`` when some of it is missing."""
-    start = _start(listing, version)
-    segment = find_steps(listing, start, version)
-    if segment is None:
-        raise Unsupported(_missing(listing, start, version))
-    return replace(segment, checkpoint=listing.checkpoints.get(start, ()))
-
-
-def find_steps(listing: LogListing, after: int, version: int) -> LogSegment | None:
-    """Return the commits that lead from one version to another; None when one of them is missing."""
+    start, checkpoint = _newest_checkpoint(listing, version, unusable)
+    steps, reached = _walk(listing, start, version, unusable)
     anchor = listing.find_anchor(version)
-    # Counted before they are enumerated: a name may claim any version.
-    if anchor is None or version - after > len(listing.commits):
+    if reached != version or anchor is None:
+        missing = commit_name(min(reached + 1, version))
+        raise Unsupported(f"the table's log lacks {missing}, without which version {version} cannot be read")
+    return LogSegment(version=version, anchor=anchor, checkpoint=checkpoint, steps=tuple(steps))
+
+
+def find_commits(listing: LogListing, after: int, version: int) -> list[LogFile] | None:
+    """Return the commits that lead from one version to another; None when one of them is missing."""
+    commits: list[LogFile] = []
+    # Ends with the first that is missing: a name may claim any version.
+    while (step := after + 1 + len(commits)) <= version:
+        if step not in listing.commits:
+            return None
+        commits.append(listing.commits[step])
+    return commits
+
+
+def keeps_removes(metadata: Metadata | None) -> bool:
+    """Tell whether a fresh compaction of the table has all removes of its commits."""
+    if metadata is None:
+        return False
+    kept = metadata.configuration.get(_RETENTION)
+    return kept is None or _AT_LEAST_A_DAY.fullmatch(kept) is not None
+
+
+def _newest_checkpoint(
+    listing: LogListing, version: int, unusable: Collection[LogFile]
+) -> tuple[int, Checkpoint]:
+    for known in sorted((known for known in listing.checkpoints if known <= version), reverse=True):
+        for checkpoint in listing.checkpoints[known]:
+            if not any(part in unusable for part in checkpoint):
+                return known, checkpoint
+    return -1, ()
+
+
+def _walk(
+    listing: LogListing, after: int, version: int, unusable: Collection[LogFile]
+) -> tuple[list[LogFile | Compaction], int]:
+    """Return the steps that lead towards a version, and how far they lead."""
+    steps: list[LogFile | Compaction] = []
+    reached = after
+    while reached < version:
+        step = _find_compaction(listing, reached + 1, version, unusable) or listing.commits.get(reached + 1)
+        if step is None:
+            break
+        steps.append(step)
+        reached = step.last if isinstance(step, Compaction) else reached + 1
+    return steps, reached
+
+
+def _find_compaction(
+    listing: LogListing, first: int, version: int, unusable: Collection[LogFile]
+) -> Compaction | None:
+    commit = listing.commits.get(first)
+    if commit is None:
         return None
-    commits = [listing.commits.get(step) for step in range(after + 1, version + 1)]
-    if None in commits:
-        return None
-    return LogSegment(version=version, anchor=anchor, commits=tuple(filter(None, commits)))
-
-
-def _start(listing: LogListing, version: int) -> int:
-    """Return the version of the checkpoint to begin with; -1 without one."""
-    return max((known for known in listing.checkpoints if known <= version), default=-1)
-
-
-def _complete(parts: Mapping[tuple[int, int], Mapping[int, LogFile]]) -> dict[int, tuple[LogFile, ...]]:
-    # Counted, not enumerated: a name may claim any number of parts.
-    return {
-        version: tuple(found[part] for part in sorted(found))
-        for (version, count), found in parts.items()
-        if len(found) == count and min(found) == 1 and max(found) == count
-    }
-
-
-def _missing(listing: LogListing, start: int, version: int) -> str:
-    step = next(step for step in range(start + 1, version + 1) if step not in listing.commits)
-    reason = f"the table's log lacks {commit_name(step)}, without which version {version} cannot be read"
-    if listing.has_v2_checkpoint:
-        return f"{reason}; V2 checkpoints are not supported"
-    return reason
+    return next(
+        (
+            found
+            for found in listing.compactions.get(first, ())
+            if found.last <= version
+            and found.file.size
+            and found.file.modified_at - commit.modified_at < _FRESH
+            and found.file not in unusable
+        ),
+        None,
+    )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 
@@ -10,11 +11,14 @@ from hypothesis import strategies as st
 
 from gateway.demo.checkpoint import to_checkpoint
 from gateway.errors import GatewayError, Unsupported
-from gateway.services.snapshot.log.actions import FILES, read_checkpoint, read_commits
-from gateway.services.snapshot.state.snapshot import Metadata, Protocol
+from gateway.services.snapshot.log.actions import read_checkpoint, read_commits
+from gateway.services.snapshot.log.metadata import Metadata
+from gateway.services.snapshot.log.protocol import Protocol
+from gateway.services.snapshot.log.schema import FILES
 from tests.builders import add, remove
 
 _NAME = "00000000000000000003.json"
+_V2 = "00000000000000000003.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json"
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 _METADATA = {
     "id": "t",
@@ -31,59 +35,134 @@ def lines(*actions, ensure_ascii: bool = True) -> bytes:
     return "".join(json.dumps(action, ensure_ascii=ensure_ascii) + "\n" for action in actions).encode()
 
 
+def parquet(frame: pl.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    return buffer.getvalue()
+
+
 def read_commit(content: bytes):
     return read_commits([(_NAME, content)])
 
 
-def test_a_commit_adds_files_with_what_the_log_says_of_them():
-    actions = read_commit(
-        lines(
-            {"commitInfo": {"operation": "WRITE"}},
-            add("day=1/a", size=5, stats='{"numRecords":1}', partitionValues={"day": "1", "hour": None}),
-            add("b", tags={"x": "y"}, deletionVector={"storageType": "u", "cardinality": 1}),
-        ),
-    )
+def test_a_commit_adds_files_with_all_that_the_log_says_of_them():
+    vector = {
+        "storageType": "u",
+        "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^",
+        "offset": 4,
+        "sizeInBytes": 40,
+        "cardinality": 6,
+    }
+    said = {
+        "path": "day=1/a",
+        "partitionValues": {"day": "1", "hour": None},
+        "size": 5,
+        "modificationTime": 7,
+        "dataChange": False,
+        "stats": '{"numRecords":1}',
+        "tags": {"x": "y"},
+        "deletionVector": vector,
+        "baseRowId": 3,
+        "defaultRowCommitVersion": 2,
+        "clusteringProvider": "liquid",
+    }
 
-    assert actions.files.to_dicts() == [
-        {
-            "path": "day=1/a",
-            "encoded": "day%3D1/a",
-            "partitionValues": {"day": "1", "hour": None},
-            "size": 5,
-            "stats": '{"numRecords":1}',
-            "hasDeletionVector": False,
-        },
-        {
-            "path": "b",
-            "encoded": "b",
-            "partitionValues": {},
-            "size": 1,
-            "stats": None,
-            "hasDeletionVector": True,
-        },
-    ]
+    actions = read_commit(lines({"commitInfo": {"operation": "WRITE"}}, {"add": {**said, "unheardOf": [{}]}}))
+
+    assert actions.files.to_dicts() == [{**said, "encoded": "day%3D1/a"}]
     assert actions.protocol is None
     assert actions.metadata is None
 
 
-def test_a_commit_removes_files():
-    actions = read_commit(lines(remove("a"), remove("b")))
+def test_what_a_commit_does_not_say_of_a_file_is_null():
+    [row] = read_commit(lines(add("b"))).files.to_dicts()
 
-    assert actions.removed.to_list() == ["a", "b"]
+    assert {name for name, value in row.items() if value is None} == {
+        *("stats", "tags", "baseRowId", "defaultRowCommitVersion", "clusteringProvider"),
+        *(() if isinstance(row["deletionVector"], dict) else ("deletionVector",)),
+    }
+
+
+def test_a_file_without_a_deletion_vector_has_no_storage_type():
+    content = lines(add("a"), add("b", deletionVector=None), add("c", deletionVector={}))
+
+    files = read_commit(content).files
+
+    assert files["deletionVector"].struct.field("storageType").to_list() == [None, None, None]
+
+
+def test_a_commit_removes_files():
+    vector = {"storageType": "i", "pathOrInlineDv": "xyz", "sizeInBytes": 1, "cardinality": 1}
+
+    removes = [remove("a"), {"remove": {"path": "b", "deletionVector": vector}}]
+    actions = read_commit(lines(*removes))
+
+    assert actions.removed.rows() == [("a", None), ("b", "ixyz")]
     assert actions.files.is_empty()
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"add":{"path":"a","size":1}}\n\n\n{"add":{"path":"b","size":1}}',
+        b'\n{"add":{"path":"a","size":1}}\r\n{"add":{"path":"b","size":1}}\r\n',
+        b'{"add":{"path":"a","size":1}}\n  \n\t\n{"add":{"path":"b","size":1}}\n\n',
+        b'{"add":{"path":"a","size":1}}\n{"add":null}\n{}\n{"add":{"path":"b","size":1}}',
+        b'{"add":{"path":"a","size":1}}\n{"x":{"add":{"path":"c"}}}\n{"add":{"path":"b","size":1}}',
+        b'{"domainMetadata":{"domain":"d"}}\n{"txn":{"appId":"a","version":1}}\n'
+        b'{"add":{"path":"a","size":1}}\n{"cdc":{"path":"c","size":1}}\n{"add":{"path":"b","size":1}}',
+        b'{"checkpointMetadata":{"version":1}}\n{"sidecar":{"path":"x"}}\n'
+        b'{"add":{"path":"a","size":1}}\n{"add":{"path":"b","size":1}}',
+    ],
+    ids=["blank", "crlf", "spaces", "nothing", "unknown", "other actions", "actions of checkpoints"],
+)
+def test_what_is_no_action_of_ours_is_passed_over(content):
+    assert read_commit(content).files["path"].to_list() == ["a", "b"]
+
+
+def test_a_line_may_be_as_long_as_it_likes():
+    content = lines({"commitInfo": {"x": "y" * 5_000_000}}, add("a", stats="z" * 5_000_000))
+
+    assert read_commit(content).files["stats"].str.len_bytes().to_list() == [5_000_000]
+
+
+def test_one_file_with_one_deletion_vector_after_the_other_is_as_the_last_left_it():
+    first = {"storageType": "u", "pathOrInlineDv": "x", "offset": 1, "sizeInBytes": 1, "cardinality": 1}
+    second = {**first, "offset": 2}
+    commits = [
+        lines(add("a")),
+        lines(remove("a"), add("a", deletionVector=first)),
+        lines({"remove": {"path": "a", "deletionVector": first}}, add("a", deletionVector=second)),
+    ]
+
+    actions = read_commits([(f"{n}.json", commit) for n, commit in enumerate(commits)])
+
+    assert actions.files["deletionVector"].to_list() == [second]
+    assert actions.dropped == 2
+
+
 def test_a_commit_states_protocol_and_metadata():
-    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["deletionVectors"]}
+    protocol = {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": ["deletionVectors"],
+        "writerFeatures": ["deletionVectors", "appendOnly"],
+    }
 
     actions = read_commit(lines({"protocol": protocol}, {"metaData": _METADATA}))
 
-    assert actions.protocol == Protocol(min_reader_version=3, reader_features=("deletionVectors",))
+    assert actions.protocol == Protocol(
+        min_reader_version=3,
+        min_writer_version=7,
+        reader_features=("deletionVectors",),
+        writer_features=("deletionVectors", "appendOnly"),
+    )
     assert actions.metadata == Metadata(
         id="t",
         schema_string='{"type":"struct","fields":[]}',
         partition_columns=("day",),
         configuration={"delta.appendOnly": "true"},
+        created_time=1,
     )
 
 
@@ -108,6 +187,9 @@ def test_a_commit_without_partition_values_has_none():
         b'{"add":{"path":"a","size":9007199254740992}}\n',
         b'{"remove":{"dataChange":true}}\n',
         b'{"metaData":{"id":"x"}}\n',
+        b'{"commitInfo":{"operation":"\xff"}}\n',
+        b'{"add":{"path":"a","size":1,"deletionVector":{"storageType":"u","cardinality":1}}}\n',
+        b'{"remove":{"path":"a","deletionVector":{"storageType":"u"}}}\n',
     ],
 )
 def test_a_damaged_commit_is_named(content):
@@ -165,32 +247,95 @@ def test_a_checkpoint_says_what_its_commits_said():
     assert checkpoint.removed.is_empty()
 
 
-def test_a_checkpoint_may_lack_fields_and_have_others(tmp_path):
-    file = tmp_path / "c.parquet"
-    adds = pl.Series([{"path": "a", "size": 3, "clusteringProvider": "x"}])
-    pl.DataFrame({"add": adds, "checkpointMetadata": [1]}).write_parquet(file)
+def test_a_checkpoint_may_lack_fields_and_have_others():
+    adds = pl.Series([{"path": "a", "size": 3, "clusteringProvider": "x", "unheardOf": 1}])
+    content = parquet(pl.DataFrame({"add": adds, "newAction": [1]}))
 
-    files = read_checkpoint("c.parquet", file.read_bytes()).files
+    actions = read_checkpoint("c.parquet", content)
 
-    assert files.to_dicts() == [
-        {
-            "path": "a",
-            "encoded": "a",
-            "partitionValues": {},
-            "size": 3,
-            "stats": None,
-            "hasDeletionVector": False,
-        }
+    assert dict(actions.files.schema) == FILES
+    [row] = actions.files.to_dicts()
+    assert {name: value for name, value in row.items() if value} == {
+        "path": "a",
+        "encoded": "a",
+        "size": 3,
+        "clusteringProvider": "x",
+    }
+    assert row["partitionValues"] == {}
+    assert actions.parsed is None
+
+
+def test_a_checkpoint_without_adds_has_no_files():
+    content = parquet(pl.DataFrame({"protocol": [{"minReaderVersion": 1, "minWriterVersion": 2}]}))
+
+    assert read_checkpoint("c.parquet", content).files.is_empty()
+
+
+def test_a_checkpoint_tells_its_sidecars():
+    frame = pl.DataFrame({"sidecar": [None, {"path": "s.parquet"}, {"path": "t.parquet"}]})
+    manifest = lines(
+        {"checkpointMetadata": {"version": 3, "tags": {}}},
+        {"sidecar": {"path": "s.parquet", "sizeInBytes": 1}},
+        {"sidecar": {"path": "t.parquet", "sizeInBytes": 1}},
+    )
+
+    for name, content in (("c.parquet", parquet(frame)), ("c.json", manifest)):
+        assert read_checkpoint(name, content).sidecars == ("s.parquet", "t.parquet")
+
+
+def test_a_checkpoint_in_json_says_what_its_commits_said():
+    said: list[Any] = [
+        {"checkpointMetadata": {"version": 3}},
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        {"metaData": _METADATA},
+        add("a", size=5, stats='{"numRecords":1}', partitionValues={"day": None}),
+        remove("c"),
     ]
-    assert dict(files.schema) == FILES
+
+    checkpoint = read_checkpoint(_V2, lines(*said))
+
+    assert checkpoint.files.to_dicts() == read_commit(lines(*said)).files.to_dicts()
+    assert checkpoint.metadata == read_commit(lines(*said)).metadata
+    assert checkpoint.removed.is_empty()
 
 
-def test_a_checkpoint_whose_files_are_in_sidecars_is_refused(tmp_path):
-    file = tmp_path / "c.parquet"
-    pl.DataFrame({"sidecar": [{"path": "s.parquet", "sizeInBytes": 1}]}).write_parquet(file)
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        (_V2, b"", "is not a checkpoint"),
+        (_V2, b'{"protocol":{"minReaderVersion":1}}', "is not a checkpoint"),
+        (_V2, b'{"checkpointMetadata":{"version":4}}', "is of another version"),
+        (_V2, b'{"checkpointMetadata":{"version":3}}\n{"sidecar":{"sizeInBytes":1}}', "without a path"),
+        (_V2, b'{"checkpointMetadata":{"version":3}}\n{"sidecar":{"pa', "cannot be parsed"),
+    ],
+)
+def test_a_checkpoint_in_json_that_is_none_is_named(name, content, reason):
+    with pytest.raises(Unsupported, match=f"the table's log is damaged: {name} .*{reason}"):
+        read_checkpoint(name, content)
 
-    with pytest.raises(Unsupported, match=r"c\.parquet is a V2 checkpoint"):
-        read_checkpoint("c.parquet", file.read_bytes())
+
+def test_parsed_statistics_are_kept_as_they_are_beside_the_text():
+    parsed = {"numRecords": 3, "minValues": {"a": 1.5}}
+    first = {"path": "a", "size": 1, "stats": '{"numRecords": 3}', "stats_parsed": parsed}
+    second = {"path": "b", "size": 1, "stats": None, "stats_parsed": None}
+    frame = pl.DataFrame({"add": [first, None, second], "protocol": [None, {"minReaderVersion": 1}, None]})
+
+    actions = read_checkpoint("c.parquet", parquet(frame))
+
+    assert actions.files["stats"].to_list() == ['{"numRecords": 3}', None]
+    assert actions.parsed is not None
+    assert actions.parsed.to_list()[0] == parsed
+    assert actions.parsed.len() == actions.files.height
+
+
+def test_texts_are_made_of_parsed_values_where_a_checkpoint_has_nothing_else():
+    parsed = {"numRecords": 3, "minValues": {"col-1": 1, "col-2": None}}
+    adds = [{"path": "a", "size": 1, "stats_parsed": parsed, "partitionValues_parsed": {"p": 7, "q": None}}]
+
+    [row] = read_checkpoint("c.parquet", parquet(pl.DataFrame({"add": adds}))).files.to_dicts()
+
+    assert row["stats"] == '{"numRecords":3,"minValues":{"col-1":1}}'
+    assert row["partitionValues"] == {"p": "7", "q": None}
 
 
 @settings(deadline=None, max_examples=50)

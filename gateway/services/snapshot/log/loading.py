@@ -1,0 +1,203 @@
+"""Reads what a version of a table is made up of, by way of whatever its log still has in order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from gateway.errors import GatewayError, InvalidArgument, NotFound, Unavailable, Unsupported
+from gateway.ports import LogFile
+from gateway.services.snapshot.log.actions import Actions, damaged, read_checkpoint, read_commits
+from gateway.services.snapshot.log.gathering import gather
+from gateway.services.snapshot.log.listing import Checkpoint, Compaction, LogListing, list_log
+from gateway.services.snapshot.log.segment import LogSegment, find_commits, find_segment, keeps_removes
+from gateway.services.snapshot.log.sidecar import sidecar_name
+from gateway.services.snapshot.log.table_log import TableLog
+
+# How many commits of one log are read at a time; and of the files of a checkpoint, which are large.
+_SMALL: Final = 16
+_LARGE: Final = 4
+# How much of a log is in memory as it was read, unless one commit alone is more.
+_BATCH_FILES: Final = 256
+_BATCH_BYTES: Final = 8 * 1024 * 1024
+
+# Takes ``checkpoint`` or ``compaction``: a file that something else took the place of.
+CountFallback = Callable[[str], None]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """The actions that make up a version, or lead to it from another one."""
+
+    version: int
+    # The log file that stands for the version.
+    anchor: LogFile
+    # Of a checkpoint's parts and sidecars; empty without one.
+    checkpoint: Sequence[Actions]
+    # In the order of the versions; one may hold the actions of several.
+    commits: Sequence[Actions]
+
+
+async def load_version(
+    log: TableLog, listing: LogListing, version: int, *, count_fallback: CountFallback | None = None
+) -> Loaded:
+    """Return a version from its checkpoint on, or from an older one, or from the first commit.
+
+    A listing may be out of date, or a part of the log only: where it does not lead to the version, the log is
+    listed again, once. Raise ``Unsupported`` when its files do not make up the version, naming the one that
+    stands in the way, and ``Unavailable`` when the store does not answer.
+    """
+    reading = _Reading(log=log, version=version, count_fallback=count_fallback)
+    try:
+        return await reading.load(listing)
+    except (NotFound, Unsupported, _Changed):
+        # Cleaned up since it was listed, or not every store lists a moment: a commit may be there that
+        # came later than one that is not.
+        listing = await list_log(log)
+    try:
+        return await reading.load(listing)
+    except NotFound as exc:
+        raise InvalidArgument(
+            "table files missing: files of the table's log cannot be found",
+            error_code="RESOURCE_DOES_NOT_EXIST",
+        ) from exc
+    except _Changed as exc:
+        raise Unavailable(
+            f"the table's log is being written: {exc} is not as long as it is listed; try again later"
+        ) from exc
+
+
+async def load_steps(log: TableLog, listing: LogListing, after: int, version: int) -> Loaded | None:
+    """Return the commits that lead from one version to a later one; None when they do not."""
+    files = find_commits(listing, after, version)
+    anchor = listing.find_anchor(version)
+    if files is None or anchor is None:
+        return None
+    try:
+        commits = [await _read_batch(log, batch) for batch in _batches(files)]
+    except (NotFound, _Changed):
+        return None
+    return Loaded(version=version, anchor=anchor, checkpoint=(), commits=commits)
+
+
+class _Changed(Exception):
+    """A file is not what was listed: it is being written, or was cut short on its way."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Reading:
+    log: TableLog
+    version: int
+    count_fallback: CountFallback | None
+    # What was found to be of no use, as it was listed: one that is written anew gets another chance.
+    unusable: set[LogFile] = field(default_factory=set)
+    # Why the first of them was not.
+    reason: GatewayError | None = None
+
+    async def load(self, listing: LogListing) -> Loaded:
+        while True:
+            segment = self._find(listing)
+            checkpoint = await self._read_checkpoint(segment.checkpoint)
+            commits = None if checkpoint is None else await self._read_steps(segment)
+            if checkpoint is None or commits is None:
+                continue
+            if segment.compactions and not _keeps_removes([*checkpoint, *commits]):
+                self.unusable.update(segment.compactions)
+                continue
+            return Loaded(version=self.version, anchor=segment.anchor, checkpoint=checkpoint, commits=commits)
+
+    def _find(self, listing: LogListing) -> LogSegment:
+        try:
+            return find_segment(listing, self.version, self.unusable)
+        except Unsupported as exc:
+            # Without the damage there would be no gap: it is what whoever mends the log must know.
+            raise self.reason or exc from None
+
+    async def _read_checkpoint(self, files: Checkpoint) -> Sequence[Actions] | None:
+        """Return what the checkpoint says; None when it is of no use."""
+        try:
+            parts = await gather((partial(_read_part, self.log, file) for file in files), _LARGE)
+            if files and not (any(part.protocol for part in parts) and any(part.metadata for part in parts)):
+                raise damaged(files[0].name, "has no protocol or no metaData action")
+            names = [sidecar_name(files[0].name, path) for part in parts for path in part.sidecars]
+            sidecars = await gather((partial(_read_sidecar, self.log, name) for name in names), _LARGE)
+        except (NotFound, Unsupported, _Changed) as exc:
+            self._pass_over("checkpoint", files, exc)
+            return None
+        return [*parts, *sidecars]
+
+    async def _read_steps(self, segment: LogSegment) -> Sequence[Actions] | None:
+        """Return what came after the checkpoint; None when a compaction is of no use."""
+        read: list[Actions] = []
+        for batch in _batches(segment.steps):
+            try:
+                read.append(await _read_batch(self.log, batch))
+            except (NotFound, Unsupported, _Changed) as exc:
+                compactions = [step.file for step in batch if isinstance(step, Compaction)]
+                if not compactions:
+                    raise
+                self._pass_over("compaction", compactions, exc)
+                return None
+        return read
+
+    def _pass_over(self, kind: str, files: Sequence[LogFile], exc: Exception) -> None:
+        self.unusable.update(files)
+        if self.reason is None and isinstance(exc, Unsupported):
+            self.reason = exc
+        if self.count_fallback is not None:
+            self.count_fallback(kind)
+        facts = {"location": str(self.log.location), "file": files[0].name, "error": str(exc)}
+        _log.warning("a %s in a table's log is passed over", kind, extra=facts)
+
+
+def _keeps_removes(actions: Sequence[Actions]) -> bool:
+    return keeps_removes(next((part.metadata for part in reversed(actions) if part.metadata), None))
+
+
+async def _read_part(log: TableLog, file: LogFile) -> Actions:
+    # Parquet tells by itself whether it is whole, and may be written anew at any time.
+    checked = file.name.endswith(".json")
+    content = await (_read_whole(log, file) if checked else log.reader.read_log(log.location, file.name))
+    return await asyncio.to_thread(read_checkpoint, file.name, content)
+
+
+async def _read_sidecar(log: TableLog, name: str) -> Actions:
+    content = await log.reader.read_log(log.location, name)
+    return await asyncio.to_thread(read_checkpoint, name, content)
+
+
+async def _read_batch(log: TableLog, batch: Sequence[LogFile | Compaction]) -> Actions:
+    files = [step.file if isinstance(step, Compaction) else step for step in batch]
+    contents = await gather((partial(_read_whole, log, file) for file in files), _SMALL)
+    named = [(file.name, content) for file, content in zip(files, contents, strict=True)]
+    return await asyncio.to_thread(read_commits, named)
+
+
+async def _read_whole(log: TableLog, file: LogFile) -> bytes:
+    content = await log.reader.read_log(log.location, file.name)
+    if len(content) != file.size:
+        # Lines that are not there yet cannot be told from lines that there are not.
+        raise _Changed(file.name)
+    return content
+
+
+def _batches(steps: Sequence[LogFile | Compaction]) -> Iterator[Sequence[LogFile | Compaction]]:
+    """Share steps out: a compaction by itself, commits up to so many files and bytes."""
+    batch: list[LogFile | Compaction] = []
+    size = 0
+    for step in steps:
+        alone = isinstance(step, Compaction) or any(isinstance(other, Compaction) for other in batch[:1])
+        bytes_of = step.file.size if isinstance(step, Compaction) else step.size
+        if batch and (alone or len(batch) == _BATCH_FILES or size + bytes_of > _BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(step)
+        size += bytes_of
+    if batch:
+        yield batch

@@ -1,0 +1,102 @@
+"""Typed statistics and partition values of a checkpoint, as the texts that writers put into commits.
+
+A table may have its checkpoints written with typed values instead of texts.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+import polars as pl
+
+from gateway.services.snapshot.log.schema import TEXTS
+
+_DATE: Final = "%Y-%m-%d"
+_ROWS: Final = 65_536
+_SECONDS: Final = f"{_DATE}T%H:%M:%S"
+
+
+def stats_of(parsed: pl.Series) -> pl.Series:
+    """Return ``stats`` for each ``stats_parsed``: nulls left out of it; null where nothing is left."""
+    text = _json(pl.col("parsed"), parsed.dtype)
+    if text is None:
+        return pl.repeat(None, parsed.len(), dtype=pl.String, eager=True).alias("stats")
+    stats = pl.when(text != "{}").then(text).alias("stats")
+    frame = parsed.alias("parsed").to_frame()
+    # Some at a time: on the way to a text there is one for every member.
+    return pl.concat(
+        [rows.select(stats) for rows in frame.iter_slices(_ROWS)] or [frame.select(stats)]
+    ).to_series()
+
+
+def partition_values_of(parsed: pl.Series) -> pl.Series:
+    """Return ``partitionValues`` for each ``partitionValues_parsed``."""
+    members = parsed.dtype.fields if isinstance(parsed.dtype, pl.Struct) else []
+    entries = [
+        pl.struct(
+            pl.lit(member.name).alias("key"),
+            _partition_value(pl.col("parsed").struct.field(member.name), member.dtype).alias("value"),
+        )
+        for member in members
+    ]
+    if not entries:
+        return pl.Series("partitionValues", [{}] * parsed.len(), dtype=TEXTS)
+    values = pl.concat_list(entries).cast(TEXTS).alias("partitionValues")
+    return parsed.alias("parsed").to_frame().select(values).to_series()
+
+
+def _json(value: pl.Expr, dtype: pl.DataType) -> pl.Expr | None:
+    """Return the JSON of a value, null for null; None for a type that statistics do not have as text."""
+    if isinstance(dtype, pl.Struct):
+        return _object(value, dtype)
+    if dtype == pl.String:
+        # Encoded as a member, as strings alone are not; then without the rest.
+        member = pl.struct(value.alias("v")).struct.json_encode()
+        return pl.when(value.is_not_null()).then(member.str.strip_prefix('{"v":').str.head(-1))
+    if dtype == pl.Date or isinstance(dtype, pl.Datetime):
+        return pl.concat_str(pl.lit('"'), _time(value, dtype), pl.lit('"'))
+    if dtype.is_float():
+        # JSON has no other numbers. A bound that is not there says nothing, so that no reader is misled.
+        value = pl.when(value.is_finite()).then(value)
+    return value.cast(pl.String) if dtype.is_numeric() or dtype == pl.Boolean else None
+
+
+def _object(value: pl.Expr, dtype: pl.Struct) -> pl.Expr | None:
+    members = [
+        pl.concat_str(pl.lit(f"{json.dumps(member.name, ensure_ascii=False)}:"), text)
+        for member in dtype.fields
+        if (text := _json(value.struct.field(member.name), _dtype(member))) is not None
+    ]
+    if not members:
+        return None
+    joined = pl.concat_str(members, separator=",", ignore_nulls=True)
+    return pl.when(value.is_not_null()).then(pl.concat_str(pl.lit("{"), joined, pl.lit("}")))
+
+
+def _partition_value(value: pl.Expr, dtype: object) -> pl.Expr:
+    if dtype == pl.Date or isinstance(dtype, pl.Datetime):
+        return _time(value, dtype)
+    if dtype == pl.Binary:
+        return value.cast(pl.String, strict=False)
+    return value.cast(pl.String)
+
+
+def _time(value: pl.Expr, dtype: object) -> pl.Expr:
+    """Return a date or a time in ISO 8601, to the millisecond unless that loses something."""
+    if not isinstance(dtype, pl.Datetime):
+        return value.dt.to_string(_DATE)
+    # A time in nanoseconds is one in an old encoding, which is only ever used for times in UTC.
+    zone = "Z" if dtype.time_zone or dtype.time_unit == "ns" else ""
+    utc = value.dt.convert_time_zone("UTC") if dtype.time_zone else value
+    whole = utc.dt.microsecond() % 1000 == 0
+    return (
+        pl.when(whole)
+        .then(utc.dt.to_string(f"{_SECONDS}%.3f{zone}"))
+        .otherwise(utc.dt.to_string(f"{_SECONDS}%.6f{zone}"))
+    )
+
+
+def _dtype(member: pl.Field) -> pl.DataType:
+    dtype = member.dtype
+    return dtype if isinstance(dtype, pl.DataType) else dtype()

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway.services.snapshot.log.parsed import partition_values_of, stats_of
+
+_AT = datetime(2024, 2, 29, 1, 2, 3, 456_000, UTC)
+_LOCAL = _AT.replace(tzinfo=None)
+_EARLY = datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC)
+_UTC = pl.Datetime("us", "UTC")
+_TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+def stats(value, dtype):
+    parsed = pl.Series([{"minValues": {"c": value}}], dtype=pl.Struct({"minValues": pl.Struct({"c": dtype})}))
+    return stats_of(parsed)[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "text"),
+    [
+        (5, pl.Int64, "5"),
+        (-(2**63), pl.Int64, "-9223372036854775808"),
+        (7, pl.Int8, "7"),
+        (1.5, pl.Float64, "1.5"),
+        (-0.0, pl.Float64, "-0.0"),
+        (0.1, pl.Float32, "0.1"),
+        (True, pl.Boolean, "true"),
+        (Decimal("12.30"), pl.Decimal(10, 2), "12.30"),
+        (Decimal("-0.000000000000000001"), pl.Decimal(38, 18), "-0.000000000000000001"),
+        (date(2024, 2, 29), pl.Date, '"2024-02-29"'),
+        (date(1, 1, 1), pl.Date, '"0001-01-01"'),
+        (_AT, _UTC, '"2024-02-29T01:02:03.456Z"'),
+        (_AT.replace(microsecond=1), _UTC, '"2024-02-29T01:02:03.000001Z"'),
+        (
+            _EARLY,
+            _UTC,
+            '"1969-12-31T23:59:59.999999Z"',
+        ),
+        (_LOCAL, pl.Datetime("us"), '"2024-02-29T01:02:03.456"'),
+        # How INT96 is read, which is in UTC.
+        (_LOCAL, pl.Datetime("ns"), '"2024-02-29T01:02:03.456Z"'),
+        ('a"\\\n', pl.String, '"a\\"\\\\\\n"'),
+        ("ü", pl.String, '"ü"'),
+        ("}", pl.String, '"}"'),
+    ],
+)
+def test_a_value_is_written_as_writers_do(value, dtype, text):
+    assert stats(value, dtype) == '{"minValues":{"c":' + text + "}}"
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [(None, pl.Int64), (float("nan"), pl.Float64), (float("inf"), pl.Float64), (float("-inf"), pl.Float32)],
+)
+def test_a_value_that_json_does_not_have_is_left_out(value, dtype):
+    assert stats(value, dtype) == '{"minValues":{}}'
+
+
+@pytest.mark.parametrize("dtype", [pl.Binary, pl.List(pl.Int64), pl.Struct({"metadata": pl.Binary})])
+def test_a_type_that_has_no_text_is_left_out(dtype):
+    assert stats(None, dtype) is None
+
+
+def test_members_keep_their_order_and_their_physical_names():
+    parsed = pl.Series(
+        [
+            {
+                "numRecords": 2,
+                "maxValues": {"col-b96": {"col-04e": 1, 'co"l': None}, "z": "x"},
+                "nullCount": {"col-b96": {"col-04e": 0, 'co"l': 2}, "z": 0},
+                "tightBounds": False,
+            }
+        ]
+    )
+
+    assert stats_of(parsed)[0] == (
+        '{"numRecords":2,"maxValues":{"col-b96":{"col-04e":1},"z":"x"},'
+        '"nullCount":{"col-b96":{"col-04e":0,"co\\"l":2},"z":0},"tightBounds":false}'
+    )
+
+
+def test_what_is_null_as_a_whole_has_no_statistics():
+    parsed = pl.Series([None, {"numRecords": None}, {"numRecords": 1}])
+
+    assert stats_of(parsed).to_list() == [None, None, '{"numRecords":1}']
+
+
+@settings(max_examples=50)
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {
+                "n": st.none() | st.integers(-(2**63), 2**63 - 1),
+                "s": st.none() | _TEXT,
+                "b": st.none() | st.booleans(),
+            }
+        ),
+        min_size=1,
+    )
+)
+def test_what_is_written_says_what_was_parsed(rows):
+    dtype = pl.Struct({"n": pl.Int64, "s": pl.String, "b": pl.Boolean})
+
+    texts = stats_of(pl.Series(rows, dtype=dtype)).to_list()
+
+    expected = [{name: value for name, value in row.items() if value is not None} for row in rows]
+    assert [json.loads(text or "{}") for text in texts] == expected
+
+
+def test_partition_values_are_written_as_writers_do():
+    parsed = pl.DataFrame(
+        {
+            "i": pl.Series([1, None], dtype=pl.Int32),
+            "s": ["a b", ""],
+            "d": [date(2024, 2, 29), None],
+            "t": pl.Series([_AT, None], dtype=_UTC),
+            "n": pl.Series([Decimal("1.50"), None], dtype=pl.Decimal(4, 2)),
+            "b": [True, None],
+        }
+    ).to_struct("p")
+
+    assert partition_values_of(parsed).to_list() == [
+        {"i": "1", "s": "a b", "d": "2024-02-29", "t": "2024-02-29T01:02:03.456Z", "n": "1.50", "b": "true"},
+        {"i": None, "s": "", "d": None, "t": None, "n": None, "b": None},
+    ]
