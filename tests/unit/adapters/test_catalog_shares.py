@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import uuid
+from datetime import timedelta
 
 import pytest
 
@@ -10,10 +11,12 @@ from gateway.config.faults import Fault
 from gateway.config.schema import ShareConfig
 from gateway.domain.table import AccessMode, Table
 
+FRESHNESS = timedelta(seconds=7)
+
 
 def read(*shares: dict[str, object]) -> tuple[dict[str, ShareIndex], list[Fault]]:
     faults: list[Fault] = []
-    index = ShareReader(faults).read(ShareConfig.model_validate(share) for share in shares)
+    index = ShareReader(faults, FRESHNESS).read(ShareConfig.model_validate(share) for share in shares)
     return index, faults
 
 
@@ -98,6 +101,14 @@ def test_access_modes_are_the_table_s_own_or_its_share_s_or_url(own, inherited, 
 def test_dir_is_not_offered_for_a_table_that_does_not_share_all_its_history(history):
     assert read_table({"accessModes": ["url", "dir"], **history}).access_modes == (URL,)
     assert read_table(history, accessModes=["url", "dir"]).access_modes == (URL,)
+
+
+@pytest.mark.parametrize(
+    ("entry", "freshness"),
+    [({}, FRESHNESS), ({"freshness": "1m"}, timedelta(minutes=1)), ({"freshness": 0}, timedelta(0))],
+)
+def test_how_old_an_answer_may_be_is_the_table_s_own_or_that_of_all(entry, freshness):
+    assert read_table(entry).freshness == freshness
 
 
 def test_history_and_its_start_are_kept():

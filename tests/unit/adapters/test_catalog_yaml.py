@@ -38,7 +38,7 @@ CONTENT: dict[str, Any] = {
 }
 ACME = Principal(name="acme", kind=PrincipalKind.RECIPIENT, shares=frozenset({"granted"}))
 # Pinned: replicas of different builds must agree.
-GENERATION = "b336983721fbeeb5"
+GENERATION = "0cbf6410130613b7"
 
 
 def index_of(content: Mapping[str, Any]):
@@ -98,6 +98,8 @@ def test_a_new_token_does_not_change_the_generation():
         lambda c: c["shares"][0]["schemas"][0]["tables"][0].update(startVersion=1),
         lambda c: c["shares"][0]["schemas"][0]["tables"][0].update(historyShared=True, accessModes=["dir"]),
         lambda c: c["shares"][0]["schemas"][0]["tables"][0].update(r2Credentials=True),
+        lambda c: c["shares"][0]["schemas"][0]["tables"][0].update(freshness="5s"),
+        lambda c: c.update(snapshots={"freshness": "5s"}),
         lambda c: c["recipients"][0].update(shares=[]),
         lambda c: c["recipients"][0].update(shares="*"),
         lambda c: c["recipients"][0].update(disabled=True),

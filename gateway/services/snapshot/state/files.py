@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 import polars as pl
+
+from gateway.services.snapshot.state.columns import Columns
+
+# Views, offsets and validity, which the estimate of a frame's size leaves out.
+_BYTES_PER_ROW: Final = 120
+_BYTES_PER_DROPPED: Final = 500
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stock:
+    """The rows that files began with, which all that grew from them share; known by its identity."""
+
+    memory: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,17 +35,43 @@ class Files:
     num_files: int
     # The bytes of the live files, as the log states them.
     size: int
+    # Files that have no row any more and still take memory: texts are parts of buffers that all share.
+    dropped: int = 0
+    # None where nothing is shared with other versions.
+    stock: Stock | None = field(default=None, repr=False)
+    # What the rows take that were appended to the stock.
+    grown: int = 0
+    # What queries have had made of the rows.
+    columns: Columns = field(default_factory=Columns, repr=False, compare=False)
 
     @property
     def height(self) -> int:
         """Return how many rows there are, live or not."""
         return self.frame.height
 
+    @property
+    def own_memory(self) -> int:
+        """Return what these files take beside their stock."""
+        rows = memory_of(self.frame, self.parsed, self.dropped) if self.stock is None else self.grown
+        return rows + self.columns.memory
+
+    @property
+    def memory(self) -> int:
+        return self.own_memory + (self.stock.memory if self.stock is not None else 0)
+
     def rows(self, offset: int, length: int, kept: pl.Series | None = None) -> pl.DataFrame:
         """Return the live rows of a slice, of those only that ``kept``, one for each row, says true of."""
         rows = self.frame.slice(offset, length)
         wanted = _both(self.live, kept, offset, length)
         return rows if wanted is None else rows.filter(wanted)
+
+
+def memory_of(frame: pl.DataFrame, parsed: pl.Series | None, dropped: int) -> int:
+    """Return what rows take, with the files that are not among them any more; slow where they are many."""
+    rows = int(frame.estimated_size()) + _BYTES_PER_ROW * frame.height
+    # Of a dropped file only the texts are left, as long as those of another.
+    texts = dropped * (rows // frame.height if frame.height else _BYTES_PER_DROPPED)
+    return rows + texts + (int(parsed.estimated_size()) if parsed is not None else 0)
 
 
 def _both(live: pl.Series | None, kept: pl.Series | None, offset: int, length: int) -> pl.Series | None:

@@ -1,139 +1,171 @@
 from __future__ import annotations
 
-import json
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.demo.checkpoint import to_checkpoint
 from gateway.errors import Unsupported
-from gateway.ports import LogFile
-from gateway.services.snapshot.log.actions import FILES, read_checkpoint, read_commits
+from gateway.services.snapshot.log.actions import read_checkpoint, read_commits
+from gateway.services.snapshot.log.schema import FILES
+from gateway.services.snapshot.state import fold
 from gateway.services.snapshot.state.replay import advance, load
-from tests.builders import PLAIN_PROTOCOL, STARTED_AT, add, remove
+from tests.builders import add, remove
+from tests.unit.services.snapshot.state.snapshots import FIRST, commit, live_of, loaded, rows_of, to_lines
 
-_ANCHOR = LogFile("anchor", 1, STARTED_AT)
-_FIRST = [
-    {"protocol": PLAIN_PROTOCOL},
-    {"metaData": {"id": "t", "schemaString": "{}", "partitionColumns": [], "configuration": {}}},
-]
-
+# A logical file: a path, with a deletion vector or without one.
+_FILE = st.tuples(st.sampled_from("abcdef"), st.sampled_from([None, "v1", "v2"]))
 # A commit: some files added with a size, others removed, none both.
-_COMMITS = st.lists(
-    st.dictionaries(st.sampled_from("abcdefgh"), st.none() | st.integers(0, 1000), max_size=5), max_size=8
-)
+_COMMITS = st.lists(st.dictionaries(_FILE, st.none() | st.integers(0, 2**53 - 1), max_size=5), max_size=8)
 
-_quick = settings(deadline=None, max_examples=30)
-
-
-def commit(*actions):
-    return read_commits([("commit.json", to_lines(actions))])
+_quick = settings(deadline=None, max_examples=25)
+_slow = settings(deadline=None, max_examples=15)
 
 
-def to_lines(actions):
-    return "".join(json.dumps(action) + "\n" for action in actions).encode()
+def vector(name):
+    return {"storageType": "u", "pathOrInlineDv": name, "offset": 1, "sizeInBytes": 3, "cardinality": 2}
+
+
+def to_action(file, size):
+    path, name = file
+    if size is None:
+        action = remove(path)
+        if name:
+            action["remove"]["deletionVector"] = vector(name)
+        return action
+    fields: dict[str, Any] = {"size": size, "stats": f'{{"numRecords":{size}}}', "tags": {"k": str(size)}}
+    if name:
+        fields["deletionVector"] = vector(name)
+    return add(path, **fields)
 
 
 def commit_of(changes):
-    return commit(*(remove(path) if size is None else add(path, size=size) for path, size in changes.items()))
+    return commit(*(to_action(file, size) for file, size in changes.items()))
 
 
 def batch_of(history):
     """Read all commits at once."""
-    contents = [
-        [remove(path) if size is None else add(path, size=size) for path, size in c.items()] for c in history
-    ]
-    return read_commits([(f"{n}.json", to_lines(actions)) for n, actions in enumerate(contents)])
+    contents = [[to_action(file, size) for file, size in changes.items()] for changes in history]
+    return read_commits([(f"{number}.json", to_lines(actions)) for number, actions in enumerate(contents)])
 
 
-def live_of(snapshot):
-    return [(row["path"], row["size"]) for row in snapshot.files.to_dicts()]
-
-
-def replayed(model, changes):
-    """Apply a commit to a plain dictionary, which keeps the order of what is appended."""
-    for path, size in changes.items():
-        model.pop(path, None)
-        if size is not None:
-            model[path] = size
+def replayed(history):
+    """Apply commits to a plain dictionary, which keeps the order of what is appended."""
+    model: dict[Any, int] = {}
+    for changes in history:
+        for file, size in changes.items():
+            model.pop(file, None)
+            if size is not None:
+                model[file] = size
     return model
 
 
+def files_of(snapshot):
+    return [
+        (
+            (row["path"], row["deletionVector"]["pathOrInlineDv"] if row["deletionVector"] else None),
+            row["size"],
+        )
+        for row in rows_of(snapshot)
+    ]
+
+
 def test_files_are_live_from_their_add_to_their_remove():
-    snapshot = load([], [commit(*_FIRST), commit(add("a"), add("b")), commit(remove("a"))], 2, _ANCHOR)
+    snapshot = load(loaded(2, commit(*FIRST), commit(add("a"), add("b")), commit(remove("a"))))
 
     assert live_of(snapshot) == [("b", 1)]
-    assert (snapshot.version, snapshot.num_files, snapshot.size) == (2, 1, 1)
+    assert (snapshot.version, snapshot.files.num_files, snapshot.files.size) == (2, 1, 1)
 
 
 def test_a_file_that_a_commit_removes_and_adds_is_live():
-    snapshot = load([], [commit(*_FIRST, add("a")), commit(remove("a"), add("a", size=2))], 1, _ANCHOR)
+    snapshot = load(loaded(1, commit(*FIRST, add("a")), commit(remove("a"), add("a", size=2))))
 
     assert live_of(snapshot) == [("a", 2)]
 
 
 def test_a_file_added_twice_is_there_once_as_it_was_last():
-    snapshot = load([], [commit(*_FIRST, add("a"), add("b")), commit(add("a", size=9))], 1, _ANCHOR)
+    snapshot = load(loaded(1, commit(*FIRST, add("a"), add("b")), commit(add("a", size=9))))
 
     assert live_of(snapshot) == [("b", 1), ("a", 9)]
 
 
+def test_a_new_deletion_vector_takes_the_place_of_the_file_without():
+    before = load(loaded(0, commit(*FIRST, add("a"), add("b"))))
+
+    after = advance(before, loaded(1, commit(remove("a"), to_action(("a", "v1"), 1))))
+
+    assert files_of(after) == [(("b", None), 1), (("a", "v1"), 1)]
+
+
 def test_the_last_metadata_and_protocol_hold():
     renamed = {"metaData": {"id": "t", "name": "new", "schemaString": "{}"}}
+    before = load(loaded(1, commit(*FIRST), commit(renamed)))
 
-    snapshot = load(
-        [], [commit(*_FIRST), commit(renamed), commit({"protocol": {"minReaderVersion": 2}})], 2, _ANCHOR
-    )
+    after = advance(before, loaded(2, commit({"protocol": {"minReaderVersion": 2}})))
 
-    assert snapshot.metadata.name == "new"
-    assert snapshot.protocol.min_reader_version == 2
+    assert (before.metadata.name, before.protocol.min_reader_version) == ("new", 1)
+    assert (after.metadata.name, after.protocol.min_reader_version) == ("new", 2)
 
 
-@pytest.mark.parametrize("first", [_FIRST[:1], _FIRST[1:], []])
-def test_a_log_without_protocol_or_metadata_is_damaged(first):
-    with pytest.raises(Unsupported, match="no protocol or no metaData"):
-        load([], [commit(*first, add("a"))], 0, _ANCHOR)
+@pytest.mark.parametrize(
+    ("first", "missing"), [(FIRST[:1], "metaData"), (FIRST[1:], "protocol"), ([], "protocol")]
+)
+def test_a_log_without_protocol_or_metadata_is_damaged(first, missing):
+    with pytest.raises(Unsupported, match=f"it has no {missing} action"):
+        load(loaded(0, commit(*first, add("a"))))
 
 
 def test_an_empty_table_has_the_columns_of_any_other():
-    snapshot = load([], [commit(*_FIRST)], 0, _ANCHOR)
+    snapshot = load(loaded(0, commit(*FIRST)))
 
-    assert dict(snapshot.files.schema) == FILES
-    assert (snapshot.size, snapshot.num_files) == (0, 0)
+    assert dict(snapshot.files.frame.schema) == FILES
+    assert (snapshot.files.size, snapshot.files.num_files) == (0, 0)
 
 
-def test_a_commit_that_changes_no_file_leaves_them_as_they_are():
-    before = load([], [commit(*_FIRST, add("a"))], 0, _ANCHOR)
+def test_a_commit_that_changes_no_file_shares_them_all():
+    before = load(loaded(0, commit(*FIRST, add("a"))))
 
-    after = advance(before, [commit({"commitInfo": {}})], 1, _ANCHOR)
+    after = advance(before, loaded(1, commit({"commitInfo": {}})))
 
-    assert live_of(after) == live_of(before)
+    assert after.version == 1
+    assert after.files is before.files
+
+
+def test_sizes_add_up_beyond_what_fits_into_64_bits():
+    largest = 2**53 - 1
+    paths = [f"f{number}" for number in range(2000)]
+    snapshot = load(loaded(0, commit(*FIRST, *(add(path, size=largest) for path in paths))))
+    assert snapshot.files.size == 2000 * largest > 2**63
+
+    after = advance(snapshot, loaded(1, commit(remove("f7"))))
+
+    assert after.files.size == 1999 * largest
 
 
 @_quick
 @given(_COMMITS)
 def test_a_replay_agrees_with_a_dictionary(history):
-    model: dict[str, int] = {}
-    for changes in history:
-        replayed(model, changes)
+    model = replayed(history)
 
-    snapshot = load([], [commit(*_FIRST), *map(commit_of, history)], len(history), _ANCHOR)
+    snapshot = load(loaded(len(history), commit(*FIRST), *map(commit_of, history)))
 
-    assert live_of(snapshot) == list(model.items())
+    assert files_of(snapshot) == list(model.items())
+    assert (snapshot.files.num_files, snapshot.files.size) == (len(model), sum(model.values()))
 
 
 @_quick
 @given(_COMMITS.filter(bool), _COMMITS.filter(bool))
 def test_commits_that_are_read_at_once_come_to_the_same(earlier, later):
-    base = load([], [commit(*_FIRST, *(add(path) for path in "abcd"))], 0, _ANCHOR)
+    base = load(loaded(0, commit(*FIRST, *(add(path) for path in "abcd"))))
 
-    at_once = load([], [commit(*_FIRST), batch_of(earlier), batch_of(later)], 1, _ANCHOR)
-    one_by_one = load([], [commit(*_FIRST), *map(commit_of, [*earlier, *later])], 1, _ANCHOR)
-    assert live_of(at_once) == live_of(one_by_one)
-    assert live_of(advance(base, [batch_of(earlier)], 1, _ANCHOR)) == live_of(
-        advance(base, [commit_of(changes) for changes in earlier], 1, _ANCHOR)
+    at_once = load(loaded(1, commit(*FIRST), batch_of(earlier), batch_of(later)))
+    one_by_one = load(loaded(1, commit(*FIRST), *map(commit_of, [*earlier, *later])))
+    assert rows_of(at_once) == rows_of(one_by_one)
+    assert rows_of(advance(base, loaded(1, batch_of(earlier)))) == rows_of(
+        advance(base, loaded(1, *map(commit_of, earlier)))
     )
 
 
@@ -141,70 +173,122 @@ def test_commits_that_are_read_at_once_come_to_the_same(earlier, later):
 @given(_COMMITS, st.integers(1, 4), st.data())
 def test_a_checkpoint_on_the_way_changes_nothing(history, parts, data):
     cut = data.draw(st.integers(0, len(history)))
-    model: dict[str, int] = {}
-    for changes in history[:cut]:
-        replayed(model, changes)
-    state: list[Any] = [*_FIRST, *(add(path, size=size) for path, size in model.items()), remove("tombstone")]
-    checkpoint = [read_checkpoint("c.parquet", content) for content in to_checkpoint(state, parts)]
+    state: list[Any] = [*FIRST, *(to_action(file, size) for file, size in replayed(history[:cut]).items())]
+    contents = to_checkpoint([*state, remove("tombstone")], parts)
+    name = "00000000000000000001.checkpoint.parquet"
+    checkpoint = [read_checkpoint(name, content) for content in contents]
     rest = [commit_of(changes) for changes in history[cut:]]
 
-    whole = load([], [commit(*_FIRST), *map(commit_of, history)], len(history), _ANCHOR)
-    short = load(checkpoint, rest, len(history), _ANCHOR)
+    whole = load(loaded(len(history), commit(*FIRST), *map(commit_of, history)))
+    short = load(loaded(len(history), *rest, checkpoint=checkpoint))
 
-    assert live_of(short) == live_of(whole)
+    assert files_of(short) == files_of(whole)
     assert (short.protocol, short.metadata) == (whole.protocol, whole.metadata)
 
 
-@_quick
+@_slow
+@given(_COMMITS, st.booleans())
+def test_going_commit_by_commit_comes_to_the_same_at_every_version(history, folds_at_once):
+    with pytest.MonkeyPatch.context() as patch:
+        if folds_at_once:
+            # As with a thousand files that are gone.
+            patch.setattr(fold, "_MIN_GONE", 0)
+        snapshot = load(loaded(0, commit(*FIRST)))
+        for version, changes in enumerate(history, start=1):
+            before, rows = snapshot, rows_of(snapshot)
+            snapshot = advance(snapshot, loaded(version, commit_of(changes)))
+
+            whole = load(loaded(version, commit(*FIRST), *map(commit_of, history[:version])))
+            assert rows_of(snapshot) == rows_of(whole)
+            assert (snapshot.files.num_files, snapshot.files.size) == (
+                whole.files.num_files,
+                whole.files.size,
+            )
+            assert rows_of(before) == rows
+
+
+@_slow
 @given(_COMMITS)
-def test_going_commit_by_commit_changes_nothing(history):
-    snapshot = load([], [commit(*_FIRST)], 0, _ANCHOR)
+def test_rows_are_only_appended_and_marked(history):
+    snapshot = load(loaded(0, commit(*FIRST, *(add(path) for path in "abcdef"))))
     for version, changes in enumerate(history, start=1):
-        snapshot = advance(snapshot, [commit_of(changes)], version, _ANCHOR)
+        before, snapshot = snapshot.files, advance(snapshot, loaded(version, commit_of(changes)))
+        after = snapshot.files
 
-    whole = load([], [commit(*_FIRST), *map(commit_of, history)], len(history), _ANCHOR)
+        assert after.frame.head(before.height).equals(before.frame)
+        assert after.num_files == (after.height if after.live is None else after.live.sum())
+        if before.live is not None:
+            assert after.live is not None
+            # What is gone does not come back: it is added anew at the end.
+            assert not (after.live.head(before.height) & ~before.live).any()
 
-    assert live_of(snapshot) == live_of(whole)
-    assert snapshot.version == whole.version
 
+def test_parsed_statistics_stay_beside_their_rows():
+    part = commit(*FIRST, add("a"), add("b"))
+    parsed = pl.Series("stats_parsed", [{"numRecords": 1}, {"numRecords": 2}])
+    with_parsed = type(part)(
+        files=part.files, removed=part.removed, protocol=part.protocol, metadata=part.metadata, parsed=parsed
+    )
+    other = commit(add("c"))
 
-@_quick
-@given(_COMMITS)
-def test_files_that_stay_keep_their_order(history):
-    snapshot = load([], [commit(*_FIRST, *(add(path) for path in "abcdefgh"))], 0, _ANCHOR)
+    snapshot = load(loaded(1, commit(remove("a"), add("d")), checkpoint=[with_parsed, other]))
 
-    after = advance(snapshot, [commit_of(changes) for changes in history], len(history), _ANCHOR)
-
-    touched = {path for changes in history for path in changes}
-    kept = [path for path in snapshot.files["path"] if path not in touched]
-    assert after.files["path"].to_list()[: len(kept)] == kept
+    assert snapshot.files.parsed is not None
+    assert snapshot.files.frame["path"].to_list() == ["a", "b", "c", "d"]
+    assert snapshot.files.parsed.struct.field("numRecords").to_list() == [1, 2, None, None]
 
 
 def test_what_was_removed_takes_no_memory_for_long():
     batch = [f"f{number}" for number in range(1500)]
-    snapshot = load([], [commit(*_FIRST, add("stays"), *map(add, batch))], 0, _ANCHOR)
+    snapshot = load(loaded(0, commit(*FIRST, add("stays"), *map(add, batch))))
 
-    emptied = advance(snapshot, [commit(*map(remove, batch))], 1, _ANCHOR)
+    emptied = advance(snapshot, loaded(1, commit(*map(remove, batch))))
 
     assert live_of(emptied) == [("stays", 1)]
-    assert dict(emptied.files.schema) == FILES
-    assert emptied.dropped == 0
+    assert dict(emptied.files.frame.schema) == FILES
+    assert (emptied.files.height, emptied.files.dropped) == (1, 0)
+    assert emptied.memory < snapshot.memory / 5
 
 
 def test_what_was_removed_counts_until_it_is_given_back():
-    snapshot = load([], [commit(*_FIRST, add("a"), add("b"), add("c")), commit(remove("a"))], 1, _ANCHOR)
-    assert (snapshot.num_files, snapshot.dropped) == (2, 1)
+    snapshot = load(loaded(1, commit(*FIRST, add("a"), add("b"), add("c")), commit(remove("a"))))
+    assert (snapshot.files.num_files, snapshot.files.dropped) == (2, 1)
 
-    after = advance(snapshot, [batch_of([{"d": 1, "e": 1}, {"b": None, "d": None}])], 2, _ANCHOR)
+    after = advance(snapshot, loaded(2, batch_of([{("d", None): 1, ("e", None): 1}, {("d", None): None}])))
 
-    assert (after.num_files, after.dropped) == (2, 3)
+    assert (after.files.num_files, after.files.dropped) == (3, 2)
     assert after.memory > snapshot.memory
 
 
 def test_many_refreshes_do_not_leave_many_chunks():
-    snapshot = load([], [commit(*_FIRST)], 0, _ANCHOR)
-    for version in range(1, 100):
-        snapshot = advance(snapshot, [commit(add(f"f{version}"))], version, _ANCHOR)
+    snapshot = load(loaded(0, commit(*FIRST, *(add(f"b{number}") for number in range(1000)))))
+    for version in range(1, 200):
+        snapshot = advance(snapshot, loaded(version, commit(add(f"f{version}"))))
 
-    assert snapshot.num_files == 99
-    assert snapshot.files.n_chunks() <= 32
+    assert snapshot.files.num_files == 1199
+    assert len(set(snapshot.files.frame.n_chunks("all"))) == 1
+    assert snapshot.files.frame.n_chunks() <= 6
+
+
+def test_a_refresh_copies_nothing_that_was_there():
+    snapshot = load(loaded(0, commit(*FIRST, *(add(f"b{number}") for number in range(1000)))))
+
+    after = advance(snapshot, loaded(1, commit(add("c"), remove("b7"))))
+
+    assert after.files.stock is snapshot.files.stock
+    assert after.files.frame["path"].chunk_lengths() == [1000, 1]
+
+
+def test_columns_that_queries_had_made_are_passed_on_until_rows_are_left_behind():
+    batch = [f"f{number}" for number in range(1500)]
+    snapshot = load(loaded(0, commit(*FIRST, *map(add, batch))))
+    made = pl.DataFrame({"low": range(1500)})
+    snapshot.files.columns.get(["a"], 1500, lambda keys, offset, length: {"a": made})
+
+    grown = advance(snapshot, loaded(1, commit(add("new"), remove("f0"))))
+    compacted = advance(grown, loaded(2, commit(*map(remove, batch[1:]))))
+
+    assert grown.files.columns.has("a", 1500)
+    assert not grown.files.columns.has("a", 1501)
+    assert grown.files.memory > snapshot.files.memory >= made.estimated_size()
+    assert not compacted.files.columns.has("a", 1)

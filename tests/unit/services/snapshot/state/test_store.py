@@ -3,16 +3,18 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+from datetime import datetime, timedelta
 
 import pytest
 
 from gateway.demo.partition import log_path
-from gateway.domain.log import checkpoint_name, commit_name, version_prefix
+from gateway.domain.log import HINT, checkpoint_name, commit_name, version_prefix
 from gateway.errors import InvalidArgument, Unavailable, Unsupported
 from gateway.services.snapshot.log.table_log import TableLog
 from gateway.services.snapshot.state.store import SnapshotStore
 from tests.builders import STARTED_AT, STEP, add, location_of, numbers, remove, rows
 from tests.fakes.log_reader import FakeLogReader
+from tests.fakes.snapshot_metrics import FakeSnapshotMetrics
 
 _MEMORY = 1024 * 1024
 
@@ -33,16 +35,35 @@ def log(table, reader):
 
 
 @pytest.fixture
-def store():
-    return new_store()
+def clock():
+    return Clock()
 
 
-def new_store(memory: int = _MEMORY) -> SnapshotStore:
-    return SnapshotStore(memory=memory, clock=lambda: STARTED_AT)
+@pytest.fixture
+def metrics():
+    return FakeSnapshotMetrics()
+
+
+@pytest.fixture
+def store(clock, metrics):
+    return SnapshotStore(memory=_MEMORY, clock=clock, metrics=metrics)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = STARTED_AT
+
+    def __call__(self) -> datetime:
+        return self.now
 
 
 def paths_of(snapshot):
-    return snapshot.files["path"].to_list()
+    return snapshot.files.rows(0, snapshot.files.height)["path"].to_list()
+
+
+def read_by(reader):
+    """Return what was read of the log but for its hint."""
+    return sorted(name for name in reader.read if name != HINT)
 
 
 async def test_the_latest_version_is_read_from_its_commits(store, log, table):
@@ -50,7 +71,7 @@ async def test_the_latest_version_is_read_from_its_commits(store, log, table):
 
     assert snapshot.version == 1
     assert paths_of(snapshot) == list(table.live)
-    assert snapshot.size == sum(add["size"] for add in table.live.values())
+    assert snapshot.files.size == sum(add["size"] for add in table.live.values())
 
 
 async def test_nothing_is_read_again_while_nothing_changes(store, log, reader):
@@ -58,7 +79,7 @@ async def test_nothing_is_read_again_while_nothing_changes(store, log, reader):
     reader.read.clear()
 
     assert await store.latest(log) is first
-    assert reader.read == []
+    assert read_by(reader) == []
     assert reader.listed == ["", version_prefix(1)]
 
 
@@ -70,7 +91,7 @@ async def test_a_refresh_reads_the_new_commits_alone(store, log, reader, table):
     snapshot = await store.latest(log)
 
     assert (snapshot.version, paths_of(snapshot)) == (3, list(table.live))
-    assert sorted(reader.read) == [commit_name(2), commit_name(3)]
+    assert read_by(reader) == [commit_name(2), commit_name(3)]
 
 
 async def test_a_refresh_does_not_touch_a_snapshot_that_is_being_read(store, log, table):
@@ -88,7 +109,7 @@ async def test_a_checkpoint_saves_reading_what_came_before_it(store, log, reader
     snapshot = await store.latest(log)
 
     assert paths_of(snapshot) == list(table.live)
-    assert sorted(reader.read) == [checkpoint_name(1, 1, 2), checkpoint_name(1, 2, 2), commit_name(2)]
+    assert read_by(reader) == [checkpoint_name(1, 1, 2), checkpoint_name(1, 2, 2), commit_name(2)]
 
 
 async def test_a_log_without_its_first_commits_is_read_from_its_checkpoint(store, log, table):
@@ -107,13 +128,13 @@ async def test_all_that_ask_at_once_share_one_listing_and_one_reading(store, log
 
     assert len({id(snapshot) for snapshot in snapshots}) == 1
     assert reader.listed == [""]
-    assert sorted(reader.read) == [commit_name(0), commit_name(1)]
+    assert read_by(reader) == [commit_name(0), commit_name(1)]
 
 
 async def test_who_asks_after_a_commit_does_not_get_the_version_before_it(store, log, reader, table):
     reader.may_read.clear()
     before = asyncio.create_task(store.latest(log))
-    while not reader.read:
+    while not read_by(reader):
         await asyncio.sleep(0)
     table.append(rows([3]))
     after = asyncio.create_task(store.latest(log))
@@ -179,7 +200,7 @@ async def test_a_table_made_anew_in_its_place_is_read_anew(store, log, table, tm
     snapshot = await store.latest(log)
 
     assert snapshot.version == 1
-    assert snapshot.size == sum(add["size"] for add in again.live.values())
+    assert snapshot.files.size == sum(add["size"] for add in again.live.values())
     assert snapshot.anchor.modified_at == STARTED_AT + 101 * STEP
 
 
@@ -256,12 +277,12 @@ async def test_a_damaged_commit_is_named(store, log, table):
         await store.latest(log)
 
 
-async def test_a_damaged_checkpoint_is_named(store, log, table):
+async def test_a_damaged_checkpoint_is_counted_and_the_commits_take_its_place(store, log, table, metrics):
     table.checkpoint()
     (table.log / checkpoint_name(1)).write_bytes(b"PAR1")
 
-    with pytest.raises(Unsupported, match=checkpoint_name(1)):
-        await store.latest(log)
+    assert paths_of(await store.latest(log)) == list(table.live)
+    assert metrics.fallbacks == ["checkpoint"]
 
 
 async def test_compactions_and_checksums_are_passed_over(store, log, table):
@@ -275,7 +296,7 @@ async def test_the_version_is_known_without_reading_a_file(store, log, reader, t
     assert await store.latest_version(log) == 1
     table.append(rows([3]))
     assert await store.latest_version(log) == 2
-    assert reader.read == []
+    assert read_by(reader) == []
 
 
 async def test_the_version_of_a_known_table_takes_a_short_listing(store, log, reader, table):
@@ -310,7 +331,7 @@ async def test_an_older_version_is_read_once(store, log, reader):
     reader.read.clear()
 
     assert await store.at(log, listing, 0) is first
-    assert reader.read == []
+    assert read_by(reader) == []
 
 
 async def test_the_latest_version_by_number_is_the_one_that_is_known(store, log, reader):
@@ -318,7 +339,7 @@ async def test_the_latest_version_by_number_is_the_one_that_is_known(store, log,
     reader.read.clear()
 
     assert await store.at(log, await store.list_log(log), 1) is latest
-    assert reader.read == []
+    assert read_by(reader) == []
 
 
 async def test_an_older_version_of_a_table_made_anew_is_read_anew(store, log, table, tmp_path):
@@ -331,13 +352,13 @@ async def test_an_older_version_of_a_table_made_anew_is_read_anew(store, log, ta
     assert snapshot.anchor.modified_at == STARTED_AT + STEP
 
 
-async def test_without_memory_everything_is_served_and_nothing_kept(log, reader):
-    store = new_store(memory=1)
+async def test_without_memory_everything_is_served_and_nothing_kept(log, reader, clock, metrics):
+    store = SnapshotStore(memory=1, clock=clock, metrics=metrics)
     await store.latest(log)
     reader.read.clear()
 
     assert (await store.latest(log)).version == 1
-    assert sorted(reader.read) == [commit_name(0), commit_name(1)]
+    assert read_by(reader) == [commit_name(0), commit_name(1)]
 
 
 async def test_a_log_of_many_files_is_listed_aside(store, log, table):
@@ -354,3 +375,165 @@ async def test_paths_are_those_of_the_files_on_disk(store, reader, tmp_path):
     [path] = paths_of(await store.latest(log))
 
     assert path == log_path(next(table.directory.glob("*.parquet")).name)
+
+
+async def test_readings_are_told_apart_by_how_much_they_read(store, log, table, metrics):
+    await store.latest(log)
+    await store.latest(log)
+    table.append(rows([3]))
+    await store.latest(log)
+    snapshot = await store.at(log, await store.list_log(log), 0)
+
+    assert metrics.loads == [("cold", 2), ("refresh", 3), ("cold", 1)]
+    assert snapshot.version == 0
+    assert metrics.memory[0] == 3
+    assert metrics.memory[1] > 0
+
+
+async def test_a_log_is_not_looked_at_again_within_the_time_that_is_accepted(
+    store, log, reader, table, clock
+):
+    first = await store.latest(log)
+    table.append(rows([3]))
+    reader.listed.clear()
+
+    clock.now += timedelta(seconds=9, milliseconds=999)
+    assert await store.latest(log, timedelta(seconds=10)) is first
+    assert await store.latest_version(log, timedelta(seconds=10)) == 1
+    assert reader.listed == []
+    clock.now += timedelta(milliseconds=1)
+    assert (await store.latest(log, timedelta(seconds=10))).version == 2
+    assert reader.listed == [version_prefix(1)]
+
+
+async def test_who_always_checks_is_not_served_what_another_accepts(store, log, table):
+    await store.latest(log)
+    table.append(rows([3]))
+
+    assert (await store.latest(log, timedelta(hours=1))).version == 1
+    assert await store.latest_version(log) == 2
+    assert (await store.latest(log)).version == 2
+
+
+async def test_a_look_that_finds_nothing_new_counts_as_one(store, log, reader, clock):
+    await store.latest(log)
+    clock.now += timedelta(seconds=8)
+    await store.latest(log)
+    reader.listed.clear()
+    clock.now += timedelta(seconds=8)
+    await store.latest(log, timedelta(seconds=10))
+
+    assert reader.listed == []
+
+
+async def test_the_age_of_a_look_is_counted_from_its_beginning(store, log, reader, table, clock):
+    reader.may_list.clear()
+    first = asyncio.create_task(store.latest(log))
+    while not reader.listed:
+        await asyncio.sleep(0)
+    clock.now += timedelta(seconds=10)
+    reader.may_list.set()
+    assert (await first).version == 1
+    table.append(rows([3]))
+
+    assert (await store.latest(log, timedelta(seconds=10))).version == 2
+
+
+async def test_a_clock_that_is_set_back_keeps_nothing_fresh(store, log, table, clock):
+    await store.latest(log)
+    table.append(rows([3]))
+    clock.now -= timedelta(hours=1)
+
+    assert (await store.latest(log, timedelta(seconds=10))).version == 2
+
+
+async def test_a_later_version_is_read_from_a_kept_one_on(store, log, reader, table):
+    table.append(rows([3])).append(rows([4]))
+    listing = await store.list_log(log)
+    await store.at(log, listing, 1)
+    reader.read.clear()
+
+    snapshot = await store.at(log, listing, 3)
+
+    assert (snapshot.version, paths_of(snapshot)) == (3, list(table.live))
+    assert read_by(reader) == [commit_name(2), commit_name(3)]
+
+
+async def test_an_earlier_version_is_not_read_from_a_later_one(store, log, table):
+    live = list(table.live)
+    table.append(rows([3])).delete_files(live[0])
+    listing = await store.list_log(log)
+    await store.at(log, listing, 3)
+
+    assert paths_of(await store.at(log, listing, 1)) == live
+
+
+async def test_the_version_before_a_refresh_is_still_there(store, log, reader, table):
+    before = await store.latest(log)
+    table.append(rows([3]))
+    await store.latest(log)
+    listing = await store.list_log(log)
+    reader.read.clear()
+
+    assert await store.at(log, listing, 1) is before
+    assert read_by(reader) == []
+
+
+async def test_a_version_that_was_read_by_number_becomes_the_latest_without_reading(store, log, reader):
+    known = await store.at(log, await store.list_log(log), 1)
+    reader.read.clear()
+
+    assert await store.latest(log) is known
+    assert read_by(reader) == []
+
+
+async def test_a_refresh_by_more_than_a_checkpoint_reads_the_checkpoint(store, log, reader, table):
+    await store.latest(log)
+    for number in range(60):
+        table.commit(add(f"f{number}", tags={"k": "v" * 2000}))
+        table.commit(remove(f"f{number}"))
+    table.checkpoint().append(rows([3]))
+    reader.read.clear()
+
+    snapshot = await store.latest(log)
+
+    assert paths_of(snapshot) == list(table.live)
+    assert read_by(reader) == [checkpoint_name(121), commit_name(122)]
+
+
+async def test_a_hint_saves_listing_what_came_before_the_checkpoint(store, log, reader, table):
+    table.checkpoint().append(rows([3]))
+    (table.log / HINT).write_text('{"version": 1, "size": 4}')
+
+    assert paths_of(await store.latest(log)) == list(table.live)
+    assert reader.listed == [version_prefix(1)]
+
+
+async def test_who_gives_up_stops_the_reading(store, log, reader):
+    reader.may_read.clear()
+    asking = asyncio.create_task(store.latest(log))
+    while not read_by(reader):
+        await asyncio.sleep(0)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    reader.read.clear()
+    reader.may_read.set()
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+    assert read_by(reader) == []
+
+
+async def test_reading_the_history_does_not_cost_the_latest_its_place(log, reader, table, clock, metrics):
+    for number in range(30):
+        table.append(rows([number]))
+    store = SnapshotStore(memory=400 * 1024, clock=clock, metrics=metrics)
+    latest = await store.latest(log)
+    await store.latest(log)
+    listing = await store.list_log(log)
+    for version in range(30, 0, -1):
+        await store.at(log, listing, version)
+
+    assert await store.latest(log) is latest
+    assert metrics.memory[1] <= 400 * 1024

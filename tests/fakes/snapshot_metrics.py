@@ -1,0 +1,34 @@
+"""Snapshot metrics that remember what was observed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+
+@dataclass
+class FakeSnapshotMetrics:
+    # Kind and files of each reading of a log.
+    loads: list[tuple[str, int]] = field(default_factory=list)
+    fallbacks: list[str] = field(default_factory=list)
+    # Kind, used and skipped.
+    hints: list[tuple[str, int, int]] = field(default_factory=list)
+    # Kept and dropped.
+    pruned: list[tuple[int, int]] = field(default_factory=list)
+    # How many snapshots are kept, and their bytes.
+    memory: tuple[int, int] = (0, 0)
+
+    def observe_load(self, kind: str, elapsed: timedelta, files: int) -> None:
+        self.loads.append((kind, files))
+
+    def count_fallback(self, reason: str) -> None:
+        self.fallbacks.append(reason)
+
+    def count_hints(self, kind: str, used: int, skipped: int) -> None:
+        self.hints.append((kind, used, skipped))
+
+    def count_pruned(self, kept: int, dropped: int) -> None:
+        self.pruned.append((kept, dropped))
+
+    def set_memory(self, snapshots: int, size: int) -> None:
+        self.memory = snapshots, size
