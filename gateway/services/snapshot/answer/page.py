@@ -1,134 +1,135 @@
-"""Pages of a query's answer: lines of JSON with holes where URLs and expirations go."""
+"""Pages of an answer: lines of JSON with holes where URLs and expirations go."""
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from json.encoder import encode_basestring_ascii
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import polars as pl
 
-from gateway.v1.snapshot_pb2 import HOLE_EXPIRATION, HOLE_URL, FilePage, PathGroup
+from gateway.domain.grant import Grant
+from gateway.services.snapshot.answer.batch import MAX_BYTES, MAX_FILES, render_batch
+from gateway.services.snapshot.answer.limit import limited
+from gateway.services.snapshot.answer.line import MAX_STATS_BYTES, ActionKind, LineFormat
+from gateway.services.snapshot.log.schema import ENCODED
+from gateway.services.snapshot.state.files import Files
+from gateway.v1.snapshot_pb2 import HOLE_URL, FilePage, PathGroup
 
-MAX_FILES: Final = 1000
-MAX_BYTES: Final = 1024 * 1024
-# Statistics are optional; longer ones would not fit into a message with the escapes that they may need.
-MAX_STATS_BYTES: Final = 256 * 1024
+__all__ = [
+    "MAX_BYTES",
+    "MAX_FILES",
+    "MAX_STATS_BYTES",
+    "ActionKind",
+    "LineFormat",
+    "fitting",
+    "join_pages",
+    "render_actions",
+    "render_files",
+    "render_rows",
+]
 
-_HEAD: Final = '{"file":{"url":"'
-_ID: Final = '","id":"'
-_EXPIRATION: Final = ',"expirationTimestamp":'
-_TAIL: Final = "}}\n"
-_KINDS: Final = bytes([HOLE_URL, HOLE_EXPIRATION])
-# What a line has besides its path, partition values and statistics, roughly.
-_LINE_BYTES: Final = 256
-# Far beyond any table, and small enough for a page's sum of records to fit 64 bits.
-_MAX_LIMIT: Final = 2**50
-_ENTRIES: Final = pl.List(pl.Struct({"key": pl.String, "value": pl.String}))
-_NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineFormat:
-    """How the lines of one answer are written."""
-
-    file_id: Callable[[bytes], str]
-    # Both are given in answers to queries by version or timestamp.
-    version: int | None = None
-    timestamp: int | None = None
-
-
-def parquet_file_id(path: bytes) -> str:
-    return hashlib.md5(path, usedforsecurity=False).hexdigest()
+# How many pages are rendered at once: a step over a column costs as much for a row as for hundreds.
+_BATCH: Final = 8
+# How many rows of a version are looked through at a time for those that are wanted.
+_SLICE: Final = 32 * MAX_FILES
+# What a line has besides its path and the texts of the log, roughly; and one with a deletion vector.
+_LINE_BYTES: Final = 384
+_VECTOR_BYTES: Final = 256
 
 
-def delta_file_id(path: bytes) -> str:
-    return hashlib.sha256(path).hexdigest()
-
-
-def render_pages(files: pl.DataFrame, line: LineFormat, limit: int | None = None) -> Iterator[FilePage]:
+def render_files(
+    files: Files, line: LineFormat, grant: Grant, *, kept: pl.Series | None = None, limit: int | None = None
+) -> Iterator[FilePage]:
     """Render page after page as they are asked for, up to the file whose records reach the limit."""
-    offset = 0
-    while offset < files.height and (limit is None or limit > 0):
-        rows = files.slice(offset, MAX_FILES)
-        rows = rows.head(_fitting(rows))
-        offset += rows.height
+    for rows in _batches(files, kept):
+        needed = rows
         if limit is not None:
-            rows, limit = _limited(rows, limit)
-        yield _render(rows, line)
+            if limit <= 0:
+                return
+            needed, limit = limited(rows, limit)
+        yield from render_batch(needed, ActionKind.FILE, line, grant).pages()
 
 
-def _fitting(rows: pl.DataFrame) -> int:
-    """Return how many rows from the front make at most a page of lines, and at least one."""
-    length, characters = pl.col("stats").str.len_bytes(), pl.col("stats").str.len_chars()
-    # At worst every character is escaped: a quote to two bytes, what is not ASCII to six for each unit.
-    stats = pl.when(length <= MAX_STATS_BYTES).then(2 * length + 6 * (length - characters)).otherwise(0)
-    entries = pl.col("partitionValues").map
+def render_actions(
+    rows: pl.DataFrame, kind: ActionKind, line: LineFormat, grant: Grant
+) -> Iterator[FilePage]:
+    """Render rows, whose columns are those of their action in the log, as pages."""
+    while not rows.is_empty():
+        count = fitting(rows, pages=_BATCH)
+        yield from render_batch(rows.head(count), kind, line, grant).pages()
+        rows = rows.slice(count)
+
+
+def render_rows(rows: pl.DataFrame, kind: ActionKind, line: LineFormat, grant: Grant) -> FilePage:
+    """Render rows, whose columns are those of their action in the log, as one page: at most ``fitting``."""
+    return render_batch(rows, kind, line, grant).page(0, rows.height)
+
+
+def fitting(rows: pl.DataFrame, *, pages: int = 1) -> int:
+    """Return how many rows from the front make at most so many pages, and at least one row."""
+    rows = rows.head(pages * MAX_FILES)
+    total = rows.select(_weight(rows.columns).cum_sum()).to_series()
+    return max(int((total <= pages * MAX_BYTES).sum()), 1)
+
+
+def join_pages(pages: Sequence[FilePage]) -> FilePage:
+    """Return one page with the lines of several, in their order."""
+    joined, start = FilePage(lines=b"".join(page.lines for page in pages)), 0
+    paths: dict[int, list[bytes]] = {}
+    places: list[int] = []
+    for page in pages:
+        joined.holes.extend(start + hole for hole in page.holes)
+        start += len(page.lines)
+        joined.hole_kinds += page.hole_kinds
+        joined.files += page.files
+        joined.file_bytes += page.file_bytes
+        for group in page.groups:
+            paths.setdefault(group.location, []).append(group.paths)
+        order = page.hole_groups or bytes(page.hole_kinds.count(HOLE_URL))
+        places += [page.groups[number].location for number in order]
+    joined.groups.extend(PathGroup(location=place, paths=b"\n".join(part)) for place, part in paths.items())
+    if len(paths) > 1:
+        numbers = {place: number for number, place in enumerate(paths)}
+        joined.hole_groups = bytes(numbers[place] for place in places)
+    return joined
+
+
+def _batches(files: Files, kept: pl.Series | None) -> Iterator[pl.DataFrame]:
+    """Return the wanted rows some pages at a time; where few are wanted, they are of many slices."""
+    rows = files.frame.clear()
+    # The first page is not kept waiting for others.
+    pages = 1
+    for offset in range(0, files.height, _SLICE):
+        rows = pl.concat([rows, files.rows(offset, _SLICE, kept)])
+        while rows.height >= pages * MAX_FILES:
+            count = fitting(rows, pages=pages)
+            yield rows.head(count)
+            rows, pages = rows.slice(count), _BATCH
+    while not rows.is_empty():
+        count = fitting(rows, pages=pages)
+        yield rows.head(count)
+        rows, pages = rows.slice(count), _BATCH
+
+
+def _weight(columns: Sequence[str]) -> pl.Expr:
+    """Return how many bytes of lines and paths a row makes, roughly and rather too many."""
+    path = pl.col(ENCODED).fill_null(pl.col("path")) if ENCODED in columns else pl.col("path")
+    parts = [pl.lit(_LINE_BYTES), path.str.len_bytes(), _entries("partitionValues")]
+    if "tags" in columns:
+        parts.append(_entries("tags"))
+    if "stats" in columns:
+        length, characters = pl.col("stats").str.len_bytes(), pl.col("stats").str.len_chars()
+        # At worst every character is escaped: a quote to two bytes, what is not ASCII to six for each unit.
+        escaped = 2 * length + 6 * (length - characters)
+        parts.append(pl.when(length <= MAX_STATS_BYTES).then(escaped).otherwise(0))
+    if "deletionVector" in columns:
+        text = pl.col("deletionVector").struct.field("pathOrInlineDv")
+        parts.append(6 * text.str.len_bytes() + _VECTOR_BYTES)
+    return pl.sum_horizontal(part.cast(pl.Int64) for part in parts)
+
+
+def _entries(name: str) -> pl.Expr:
+    entries = pl.col(name).map
     names = entries.keys().list.join("").str.len_bytes() + 6 * entries.len()
     values = entries.values().list.join("", ignore_nulls=True).str.len_bytes()
-    path = pl.col("encoded").str.len_bytes()
-    weight = (
-        pl.sum_horizontal(part.cast(pl.Int64) for part in (stats, 6 * (names + values), path)) + _LINE_BYTES
-    )
-    total = rows.select(weight.cum_sum()).to_series()
-    return max(int((total <= MAX_BYTES).sum()), 1)
-
-
-def _limited(rows: pl.DataFrame, limit: int) -> tuple[pl.DataFrame, int]:
-    """Return the rows that it takes to reach the limit, and what is left of it after them."""
-    limit = min(limit, _MAX_LIMIT)
-    records = rows["stats"].str.json_path_match("$.numRecords").cast(pl.Int64, strict=False)
-    total = records.fill_null(0).clip(0, limit).cum_sum()
-    needed = int((total < limit).sum()) + 1
-    return rows.head(needed), limit - int(total[min(needed, rows.height) - 1])
-
-
-def _render(rows: pl.DataFrame, line: LineFormat) -> FilePage:
-    ids = pl.Series([line.file_id(path.encode()) for path in rows["path"]], dtype=pl.String)
-    bodies = _to_ascii(_bodies(rows))
-    lines = pl.select(
-        pl.concat_str(pl.lit(_HEAD + _ID), ids, pl.lit('",'), bodies, pl.lit(_ending(line)))
-    ).to_series()
-    ends = lines.str.len_bytes().cast(pl.Int64).cum_sum()
-    urls, expirations = ends.shift(1, fill_value=0) + len(_HEAD), ends - len(_TAIL)
-    return FilePage(
-        lines=lines.str.join("").item().encode(),
-        holes=pl.select(pl.concat_list(urls, expirations).explode()).to_series().to_list(),
-        hole_kinds=_KINDS * rows.height,
-        groups=[PathGroup(paths=rows["encoded"].str.join("\n").item().encode())],
-        files=rows.height,
-        file_bytes=int(rows["size"].sum()),
-    )
-
-
-def _ending(line: LineFormat) -> str:
-    version = "" if line.version is None else f',"version":{line.version}'
-    timestamp = "" if line.timestamp is None else f',"timestamp":{line.timestamp}'
-    return version + timestamp + _EXPIRATION + _TAIL
-
-
-def _bodies(rows: pl.DataFrame) -> pl.Series:
-    """Return what the log says of each file, as the members of a JSON object without its braces."""
-    # In this format an empty value stands for null.
-    entry = pl.struct(pl.element().struct.field("key"), pl.element().struct.field("value").fill_null(""))
-    values = pl.col("partitionValues").cast(_ENTRIES).list.eval(entry).cast(pl.Map(pl.String, pl.String))
-    known = pl.col("stats").str.len_bytes() <= MAX_STATS_BYTES
-    with_stats = pl.struct(values, "size", "stats").struct.json_encode()
-    without = pl.struct(values, "size").struct.json_encode()
-    body = pl.when(known).then(with_stats).otherwise(without)
-    return rows.select(body.str.strip_prefix("{").str.strip_suffix("}")).to_series()
-
-
-def _to_ascii(texts: pl.Series) -> pl.Series:
-    """Return JSON with what is not ASCII escaped: clients split lines at separators of all scripts."""
-    odd = (texts.str.len_bytes() != texts.str.len_chars()).arg_true()
-    if odd.is_empty():
-        return texts
-    return texts.scatter(odd, [_NOT_ASCII.sub(_escaped, text) for text in texts.gather(odd)])
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return encode_basestring_ascii(match.group())[1:-1]
+    return 6 * (names + values)
