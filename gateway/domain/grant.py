@@ -36,6 +36,8 @@ class Grant:
     access_modes: tuple[AccessMode, ...]
     history_shared: bool
     start_version: int = 0
+    # How old an answer about the latest version may be; in whole milliseconds.
+    freshness: timedelta = timedelta(0)
     # Credentials of the principal from before this moment are not served again.
     revoked_at: datetime | None = None
     # The catalog's content at the time of the grant.

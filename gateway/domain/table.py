@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import StrEnum
 
 from gateway.domain.location import Location
@@ -44,3 +45,5 @@ class Table:
     start_version: int = 0
     # Whether answers repeat the keys as ``r2Credentials``, which drafts of the protocol had.
     r2_credentials: bool = False
+    # How old an answer about the latest version may be; nothing: every request checks.
+    freshness: timedelta = timedelta(0)

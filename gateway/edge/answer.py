@@ -8,10 +8,13 @@ from aiohttp import hdrs, web
 
 from gateway.edge import capabilities
 from gateway.edge.access_mode import NAMES
+from gateway.edge.parameters import FILE_ID_HASH
 from gateway.v1.catalog_pb2 import Schema, Share, Table
 from gateway.v1.snapshot_pb2 import TableHead
 
 TABLE_VERSION: Final = "Delta-Table-Version"
+# What became of the hints: one that is skipped costs time, never a row.
+PREDICATE_HINTS: Final = "sluice-predicate-hints"
 NDJSON: Final = "application/x-ndjson; charset=utf-8"
 
 _JSON: Final = "application/json; charset=utf-8"
@@ -31,9 +34,16 @@ def version_answer(version: int) -> web.Response:
     return web.Response(headers={TABLE_VERSION: str(version), **_PRIVATE})
 
 
-def table_headers(head: TableHead, access_modes: str, *, end_stream_action: bool = False) -> dict[str, str]:
+def table_headers(
+    head: TableHead,
+    access_modes: str,
+    *,
+    end_stream_action: bool = False,
+    file_id_hash: str = "",
+    has_hints: bool = False,
+) -> dict[str, str]:
     """Return the headers of every answer that begins with a table's head."""
-    return {
+    headers = {
         hdrs.CONTENT_TYPE: NDJSON,
         TABLE_VERSION: str(head.version),
         capabilities.HEADER: capabilities.render(
@@ -41,6 +51,11 @@ def table_headers(head: TableHead, access_modes: str, *, end_stream_action: bool
         ),
         **_PRIVATE,
     }
+    if file_id_hash:
+        headers[FILE_ID_HASH] = file_id_hash
+    if has_hints:
+        headers[PREDICATE_HINTS] = f"used={head.hints.used}, skipped={head.hints.skipped}"
+    return headers
 
 
 def share_json(share: Share) -> dict[str, Any]:

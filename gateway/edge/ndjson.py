@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import repeat
 from typing import Any
 
 from gateway.edge.json import encode_json
@@ -10,24 +11,32 @@ from gateway.errors import Internal
 from gateway.v1.presign_pb2 import SignResponse
 from gateway.v1.snapshot_pb2 import HOLE_EXPIRATION, HOLE_URL, FilePage
 
+# A URL in pieces, which are joined with all others at once.
+_Url = tuple[bytes, bytes, bytes, bytes]
 
-def splice(page: FilePage, signed: SignResponse) -> bytes:
-    """Return the page's lines with URLs and expirations in their places."""
+
+def splice(page: FilePage, signed: Sequence[SignResponse]) -> bytes:
+    """Return the page's lines with URLs and expirations in their places; ``signed`` has one of each group."""
     lines, urls = page.lines, _urls(page, signed)
-    expiration = b"%d" % signed.expires_at_ms
+    expiration = b"%d" % earliest(signed) if signed else None
     pieces: list[bytes] = []
-    start = 0
+    add, extend, start = pieces.append, pieces.extend, 0
     for offset, kind in zip(page.holes, page.hole_kinds, strict=True):
-        pieces.append(lines[start:offset])
+        add(lines[start:offset])
         start = offset
         if kind == HOLE_URL:
-            pieces.append(next(urls))
-        elif kind == HOLE_EXPIRATION:
-            pieces.append(expiration)
+            extend(next(urls))
+        elif kind == HOLE_EXPIRATION and expiration is not None:
+            add(expiration)
         else:
-            raise Internal(f"a page has a hole of unknown kind {kind}")
-    pieces.append(lines[start:])
+            raise Internal(f"a page has a hole of unknown kind {kind}, or nothing that expires")
+    add(lines[start:])
     return b"".join(pieces)
+
+
+def earliest(signed: Sequence[SignResponse]) -> int:
+    """Return when the first URLs expire: what a line says of one holds for all of the page."""
+    return min(answer.expires_at_ms for answer in signed)
 
 
 def line(value: dict[str, Any]) -> bytes:
@@ -35,11 +44,25 @@ def line(value: dict[str, Any]) -> bytes:
     return encode_json(value) + b"\n"
 
 
-def _urls(page: FilePage, signed: SignResponse) -> Iterator[bytes]:
+def _urls(page: FilePage, signed: Sequence[SignResponse]) -> Iterator[_Url]:
+    """Return the URLs in the order of their holes, or raise: one too few would put others in wrong places."""
     holes = page.hole_kinds.count(HOLE_URL)
-    paths = page.paths.split(b"\n") if holes else []
-    signatures = signed.signatures.split(b"\n") if holes else []
-    if not len(paths) == len(signatures) == holes:
-        raise Internal(f"a page has {holes} URLs, {len(paths)} paths and {len(signatures)} signatures")
+    # Nearly all pages have one group, and then nothing says so.
+    order = page.hole_groups or bytes(holes)
+    if len(page.groups) != len(signed) or len(order) != holes:
+        raise Internal(f"a page has {holes} URLs, {len(page.groups)} groups and {len(signed)} signed ones")
+    groups = [
+        _group(group.paths, answer, order.count(number))
+        for number, (group, answer) in enumerate(zip(page.groups, signed, strict=True))
+    ]
+    if holes and max(order) >= len(groups):
+        raise Internal(f"a page has {len(groups)} groups, and a URL of group {max(order)}")
+    return groups[0] if len(groups) == 1 else (next(groups[number]) for number in order)
+
+
+def _group(paths: bytes, signed: SignResponse, holes: int) -> Iterator[_Url]:
+    names, signatures = paths.split(b"\n"), signed.signatures.split(b"\n")
+    if not len(names) == len(signatures) == holes:
+        raise Internal(f"a page has {holes} URLs, {len(names)} paths and {len(signatures)} signatures")
     origin, query = signed.origin.encode(), f"?{signed.query}".encode()
-    return (b"%b%b%b%b" % (origin, path, query, sign) for path, sign in zip(paths, signatures, strict=True))
+    return zip(repeat(origin), names, repeat(query), signatures, strict=False)

@@ -15,6 +15,7 @@ FILE_ID_HASH: Final = "fileidhash"
 
 _MAX_INT32: Final = 2**31 - 1
 _MAX_INT64: Final = 2**63 - 1
+_FLAGS: Final = {"true": True, "false": False}
 _DIGITS: Final = re.compile(r"[0-9]{1,19}")
 _FILE_ID_HASHES: Final = {
     "parquet": snapshot_pb2.FILE_ID_HASH_PARQUET,
@@ -48,10 +49,37 @@ def table_at_of(query: MultiMapping[str]) -> snapshot_pb2.TableAt:
     return table_at(_number(query, "version", _MAX_INT64), _timestamp(query, "timestamp"))
 
 
-def table_at(version: int | None, timestamp: str | None) -> snapshot_pb2.TableAt:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangesQuery:
+    """Which changes are asked for, and what is to stand among them."""
+
+    start: snapshot_pb2.TableAt
+    end: snapshot_pb2.TableAt
+    include_historical_metadata: bool
+    include_historical_protocol: bool
+    max_files: int | None
+    page_token: str
+
+
+def changes_of(query: MultiMapping[str]) -> ChangesQuery:
+    start = _range_end(query, "starting")
+    if start.WhichOneof("at") is None:
+        raise InvalidArgument("No startingVersion or startingTimestamp is given; changes need one of them")
+    return ChangesQuery(
+        start=start,
+        end=_range_end(query, "ending"),
+        include_historical_metadata=_flag(query, "includeHistoricalMetadata"),
+        include_historical_protocol=_flag(query, "includeHistoricalProtocol"),
+        max_files=_number(query, "maxFiles", _MAX_INT32, minimum=1),
+        page_token=_single(query, "pageToken") or "",
+    )
+
+
+def table_at(version: int | None, timestamp: str | None, prefix: str = "") -> snapshot_pb2.TableAt:
     """Return a point in a table's history; neither: the latest version."""
     if version is not None and timestamp is not None:
-        raise InvalidArgument("Please only provide one of: version, timestamp")
+        names = (f"{prefix}Version, {prefix}Timestamp") if prefix else "version, timestamp"
+        raise InvalidArgument(f"Please only provide one of: {names}")
     if version is not None:
         return snapshot_pb2.TableAt(version=version)
     return snapshot_pb2.TableAt() if timestamp is None else snapshot_pb2.TableAt(timestamp=timestamp)
@@ -76,13 +104,26 @@ def name_of(match_info: MultiMapping[str] | dict[str, str], kind: str) -> str:
     return name
 
 
-def _number(query: MultiMapping[str], name: str, maximum: int) -> int | None:
+def _range_end(query: MultiMapping[str], prefix: str) -> snapshot_pb2.TableAt:
+    version = _number(query, f"{prefix}Version", _MAX_INT64)
+    return table_at(version, _timestamp(query, f"{prefix}Timestamp"), prefix)
+
+
+def _number(query: MultiMapping[str], name: str, maximum: int, *, minimum: int = 0) -> int | None:
     text = _single(query, name)
     if text is None:
         return None
-    if not _DIGITS.fullmatch(text) or int(text) > maximum:
-        raise InvalidArgument(f"{name} must be a whole number from 0 to {maximum}")
+    if not _DIGITS.fullmatch(text) or not minimum <= int(text) <= maximum:
+        raise InvalidArgument(f"{name} must be a whole number from {minimum} to {maximum}")
     return int(text)
+
+
+def _flag(query: MultiMapping[str], name: str) -> bool:
+    text = _single(query, name)
+    # In any case: the Python client writes its own True.
+    if text is not None and text.lower() not in _FLAGS:
+        raise InvalidArgument(f"{name} must be true or false")
+    return text is not None and _FLAGS[text.lower()]
 
 
 def _timestamp(query: MultiMapping[str], name: str) -> str | None:

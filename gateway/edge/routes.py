@@ -10,7 +10,7 @@ from aiohttp import web
 
 from gateway.edge.errors import Fault, answer, container_answer
 from gateway.edge.exchange import Exchange
-from gateway.edge.handlers import credentials, query, shares, tables
+from gateway.edge.handlers import changes, credentials, query, shares, tables
 
 Handler = Callable[[Exchange], Awaitable[web.StreamResponse]]
 
@@ -51,6 +51,7 @@ ROUTES: Final = (
         handler=credentials.issue,
     ),
     Route(method="POST", path=f"{_TABLE}/query", operation="queryTable", handler=query.query),
+    Route(method="GET", path=f"{_TABLE}/changes", operation="queryTableChanges", handler=changes.changes),
     Route(method="GET", path=f"{_TABLE}/version", operation="getTableVersion", handler=tables.get_version),
     Route(method="GET", path=f"{_TABLE}/metadata", operation="getTableMetadata", handler=tables.get_metadata),
     Route(

@@ -12,12 +12,13 @@ from aiohttp import hdrs, web
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from gateway.errors import MALFORMED_REQUEST, InvalidArgument, Unsupported
+from gateway.errors import MALFORMED_REQUEST, InvalidArgument
 
 _JSON: Final = "application/json"
 _OUT_OF_RANGE: Final = frozenset({"greater_than_equal", "less_than_equal"})
 
 Int64 = Annotated[int, Field(ge=0, le=2**63 - 1)]
+PageSize = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
 class QueryBody(BaseModel):
@@ -31,12 +32,14 @@ class QueryBody(BaseModel):
     version: Int64 | None = None
     timestamp: str | None = None
     starting_version: Int64 | None = None
+    # Means nothing without a starting version.
     ending_version: Int64 | None = None
-    refresh_token: str | None = None
+    include_historical_protocol: bool | None = None
+    max_files: PageSize | None = None
+    # An empty token is as none: some servers end their lists with one, and clients send it back.
     page_token: str | None = None
-    # An answer without a refresh token, and one that is whole, are fair answers to these.
     include_refresh_token: bool | None = None
-    max_files: int | None = None
+    refresh_token: str | None = None
 
 
 class CredentialsBody(BaseModel):
@@ -49,8 +52,8 @@ class CredentialsBody(BaseModel):
     auxiliary_location: str | None = None
 
 
-# To ignore one of these would be to give another answer than the one that was asked for.
-_UNSUPPORTED: Final = ("starting_version", "refresh_token", "page_token")
+# At most one of these says which state of the table is meant.
+_POINTS: Final = ("version", "timestamp", "starting_version")
 
 Body = TypeVar("Body", bound=BaseModel)
 
@@ -73,9 +76,18 @@ async def read_body(request: web.Request, limit: int, timeout: timedelta) -> byt
 def parse_query_body(request: web.Request, body: bytes) -> QueryBody:
     """Return the parsed body of a query; nothing at all is as good as an empty object."""
     parsed = _parse(QueryBody, request, body)
-    for field in _UNSUPPORTED:
-        if getattr(parsed, field) is not None:
-            raise Unsupported(f"{to_camel(field)} is not supported by this server")
+    points = [to_camel(name) for name in _POINTS if getattr(parsed, name) is not None]
+    if len(points) > 1:
+        raise InvalidArgument(f"Please only provide one of: {', '.join(map(to_camel, _POINTS))}")
+    refresh = _refresh_field(parsed)
+    if refresh and points:
+        raise InvalidArgument(
+            f"{refresh} cannot be used when querying a specific version; leave out {points[0]}"
+        )
+    if refresh and parsed.page_token:
+        raise InvalidArgument(
+            f"{refresh} must be used in the first page request; later pages are of its version"
+        )
     return parsed
 
 
@@ -105,6 +117,13 @@ def _parse(kind: type[Body], request: web.Request, body: bytes) -> Body:
         return kind.model_validate_json(body)
     except ValidationError as exc:
         raise _fault(exc) from exc
+
+
+def _refresh_field(body: QueryBody) -> str:
+    """Return the field that has to do with refreshing the URLs of the latest version, if there is one."""
+    if body.include_refresh_token:
+        return "includeRefreshToken"
+    return "refreshToken" if body.refresh_token else ""
 
 
 def _refuse_repeated(body: bytes) -> None:

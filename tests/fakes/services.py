@@ -5,103 +5,46 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-import json
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.edge.settings import Services
-from gateway.errors import (
-    GatewayError,
-    InvalidArgument,
-    NotFound,
-    PermissionDenied,
-    Unauthenticated,
-    Unsupported,
-)
+from gateway.errors import InvalidArgument, NotFound, PermissionDenied, Unauthenticated
 from gateway.rpc.local import LocalChannel
 from gateway.rpc.metadata import Metadata
 from gateway.v1 import catalog_pb2 as catalog
 from gateway.v1 import presign_pb2 as presign
-from gateway.v1 import snapshot_pb2 as snapshot
 from gateway.v1 import vending_pb2 as vending
 from gateway.v1.catalog_pb2_grpc import CatalogServicer, CatalogStub, add_CatalogServicer_to_server
 from gateway.v1.presign_pb2_grpc import PresignServicer, PresignStub, add_PresignServicer_to_server
-from gateway.v1.snapshot_pb2_grpc import SnapshotServicer, SnapshotStub, add_SnapshotServicer_to_server
+from gateway.v1.snapshot_pb2_grpc import SnapshotStub, add_SnapshotServicer_to_server
 from gateway.v1.vending_pb2_grpc import VendingServicer, VendingStub, add_VendingServicer_to_server
 from tests.fakes.metrics import FakeRpcMetrics
+from tests.fakes.page import FILE_SIZE, fake_page
+from tests.fakes.snapshot import FakeSnapshot
+from tests.fakes.world import FakeRecipient, FakeTable, World, make_grant, open_grant
+
+__all__ = [
+    "FAR_MS",
+    "FILE_SIZE",
+    "FakeCatalog",
+    "FakePresign",
+    "FakeRecipient",
+    "FakeServices",
+    "FakeSnapshot",
+    "FakeTable",
+    "FakeVending",
+    "World",
+    "aws_credential",
+    "expected_url",
+    "fake_page",
+    "fake_services",
+]
 
 ORIGIN = "https://files.test/"
 QUERY = "sp=r&se=1&sig="
-FILE_SIZE = 573
 FAR_MS = 4_102_444_800_000
-
-_MODES = {"url": catalog.ACCESS_MODE_URL, "dir": catalog.ACCESS_MODE_DIR}
-_SCHEMA = json.dumps(
-    {"type": "struct", "fields": [{"name": "n", "type": "long", "nullable": True, "metadata": {}}]}
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FakeTable:
-    share: str
-    schema: str
-    name: str
-    files: int = 2
-    version: int = 7
-    access_modes: tuple[str, ...] = ("url",)
-    history_shared: bool = False
-    auxiliary_locations: tuple[str, ...] = ()
-    r2_credentials: bool = False
-
-    @property
-    def id(self) -> str:
-        return f"id-{self.name}"
-
-    @property
-    def location(self) -> str:
-        return f"s3://bucket/{self.name}"
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        return self.share.lower(), self.schema.lower(), self.name.lower()
-
-    def to_proto(self) -> catalog.Table:
-        return catalog.Table(
-            name=self.name,
-            schema=self.schema,
-            share=self.share,
-            share_id=f"id-{self.share}",
-            id=self.id,
-            location=self.location,
-            auxiliary_locations=self.auxiliary_locations,
-            access_modes=[_MODES[mode] for mode in self.access_modes],
-            r2_credentials=self.r2_credentials,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class FakeRecipient:
-    name: str
-    token: str
-    shares: tuple[str, ...]
-    disabled: bool = False
-    revoked_at_ms: int = 0
-
-
-@dataclass(kw_only=True)
-class World:
-    """What there is, and who may see it."""
-
-    shares: Sequence[catalog.Share]
-    tables: Sequence[FakeTable]
-    recipients: Sequence[FakeRecipient]
-    empty_schemas: Sequence[tuple[str, str]] = ()
-    files_per_page: int = 3
-
-    def table(self, share: str, schema: str, name: str) -> FakeTable | None:
-        key = share.lower(), schema.lower(), name.lower()
-        return next((table for table in self.tables if table.key == key), None)
 
 
 @dataclass
@@ -122,7 +65,7 @@ class FakeCatalog(CatalogServicer):
         return catalog.ResolveResponse(
             principal=recipient.name,
             table=table.to_proto(),
-            grants=[f"{audience}/{'/'.join(table.key)}" for audience in request.audiences],
+            grants=[make_grant(audience, table, recipient.name) for audience in request.audiences],
             expires_at_ms=self.expires_at_ms(),
             revoked_at_ms=recipient.revoked_at_ms,
         )
@@ -198,67 +141,6 @@ class FakeCatalog(CatalogServicer):
 
 
 @dataclass
-class FakeSnapshot(SnapshotServicer):
-    """After ``fail_after`` pages it raises ``error``; before each it waits for ``gate``, if there is one."""
-
-    world: World
-    error: Exception | None = None
-    fail_after: int | None = None
-    gate: asyncio.Semaphore | None = None
-    requests: list[Any] = field(default_factory=list)
-    metadata: list[Metadata] = field(default_factory=list)
-    timeouts: list[float | None] = field(default_factory=list)
-    pages: int = 0
-    closed: int = 0
-
-    async def GetVersion(
-        self, request: snapshot.GetVersionRequest, context: Any
-    ) -> snapshot.GetVersionResponse:
-        table = self._open(request, context)
-        _check_timestamp(request.starting_timestamp, table)
-        return snapshot.GetVersionResponse(version=table.version)
-
-    async def GetMetadata(
-        self, request: snapshot.GetMetadataRequest, context: Any
-    ) -> snapshot.GetMetadataResponse:
-        table = self._open(request, context)
-        return snapshot.GetMetadataResponse(head=_head(table, request.at))
-
-    async def Query(
-        self, request: snapshot.QueryRequest, context: Any
-    ) -> AsyncIterator[snapshot.QueryResponse]:
-        try:
-            table = self._open(request, context)
-            yield snapshot.QueryResponse(head=_head(table, request.at))
-            files = (
-                table.files if not request.HasField("limit_hint") else min(table.files, request.limit_hint)
-            )
-            for page in _pages(table, files, self.world.files_per_page, request.file_id_hash):
-                if self.gate is not None:
-                    await self.gate.acquire()
-                if self.fail_after == self.pages:
-                    raise self.error or RuntimeError("a fault that nobody foresaw")
-                self.pages += 1
-                yield snapshot.QueryResponse(page=page)
-        finally:
-            self.closed += 1
-
-    async def Changes(
-        self, request: snapshot.ChangesRequest, context: Any
-    ) -> AsyncIterator[snapshot.ChangesResponse]:
-        raise Unsupported("these tables have no changes")
-        yield
-
-    def _open(self, request: Any, context: Any) -> FakeTable:
-        self.requests.append(request)
-        self.metadata.append(context.invocation_metadata())
-        self.timeouts.append(context.time_remaining())
-        if self.error is not None and self.fail_after is None:
-            raise self.error
-        return _granted(self.world, request.grant, catalog.AUDIENCE_SNAPSHOT)
-
-
-@dataclass
 class FakePresign(PresignServicer):
     world: World
     expires_at_ms: int = FAR_MS
@@ -268,15 +150,19 @@ class FakePresign(PresignServicer):
     step_ms: int = 0
     # Answer nobody, ever.
     hold: bool = False
+    # Answer when so many have asked.
+    together: asyncio.Barrier | None = None
     cancelled: int = 0
 
     async def Sign(self, request: presign.SignRequest, context: Any) -> presign.SignResponse:
         self.requests.append(request)
         if self.hold:
             await self._hold()
+        if self.together is not None:
+            await self.together.wait()
         if self.error is not None:
             raise self.error
-        _granted(self.world, request.grant, catalog.AUDIENCE_PRESIGN)
+        open_grant(self.world, request.grant, catalog.AUDIENCE_PRESIGN)
         signatures = [hashlib.md5(path).hexdigest().encode() for path in request.paths.split(b"\n")]
         return presign.SignResponse(
             origin=ORIGIN,
@@ -320,7 +206,7 @@ class FakeVending(VendingServicer):
 
     async def Issue(self, request: vending.IssueRequest, context: Any) -> vending.IssueResponse:
         self.requests.append(request)
-        table = _granted(self.world, request.grant, catalog.AUDIENCE_VENDING)
+        table, _ = open_grant(self.world, request.grant, catalog.AUDIENCE_VENDING)
         locations = (table.location, *table.auxiliary_locations)
         self.meanwhile()
         if self.error is not None:
@@ -362,14 +248,6 @@ def expected_url(path: str) -> str:
     return f"{ORIGIN}{path}?{QUERY}{hashlib.md5(path.encode()).hexdigest()}"
 
 
-def _granted(world: World, grant: str, audience: catalog.Audience.ValueType) -> FakeTable:
-    presented, _, key = grant.partition("/")
-    table = world.table(*key.split("/")) if presented == str(audience) else None
-    if table is None:
-        raise Unauthenticated("the grant is not for this service")
-    return table
-
-
 def _page(found: Sequence[Any], request: Any, name: str) -> tuple[Sequence[Any], str]:
     """Return the items of a page and the token of the next: the list's name and the offset, with a check."""
     start = 0
@@ -395,70 +273,3 @@ def _decoded(token: str) -> str:
 
 def _check(body: str) -> str:
     return hashlib.sha256(f"secret{body}".encode()).hexdigest()[:16]
-
-
-def _check_timestamp(text: str, table: FakeTable) -> None:
-    if text and not text.endswith("Z"):
-        raise InvalidArgument(f"{text!r} is not a timestamp such as 2022-01-01T00:00:00Z")
-    if text and not table.history_shared:
-        raise _history_error()
-
-
-def _history_error() -> GatewayError:
-    return InvalidArgument("Reading table by version or timestamp is not supported on this table")
-
-
-def _head(table: FakeTable, at: snapshot.TableAt) -> snapshot.TableHead:
-    travel = at.WhichOneof("at")
-    if travel and not table.history_shared:
-        raise _history_error()
-    version = at.version if travel == "version" else table.version
-    metadata: dict[str, Any] = {
-        "id": f"delta-{table.id}",
-        "location": table.location,
-        "accessModes": list(table.access_modes),
-        "format": {"provider": "parquet"},
-        "schemaString": _SCHEMA,
-        "partitionColumns": [],
-        "size": table.files * FILE_SIZE,
-        "numFiles": table.files,
-    }
-    if travel:
-        metadata["version"] = version
-    if table.auxiliary_locations:
-        metadata["auxiliaryLocations"] = list(table.auxiliary_locations)
-    lines = ({"protocol": {"minReaderVersion": 1}}, {"metaData": metadata})
-    return snapshot.TableHead(
-        version=version,
-        response_format=snapshot.RESPONSE_FORMAT_PARQUET,
-        lines="".join(f"{json.dumps(value)}\n" for value in lines).encode(),
-    )
-
-
-def _pages(
-    table: FakeTable, files: int, size: int, file_id_hash: snapshot.FileIdHash.ValueType
-) -> Iterable[snapshot.FilePage]:
-    digest = hashlib.sha256 if file_id_hash == snapshot.FILE_ID_HASH_DELTA else hashlib.md5
-    for start in range(0, files, size):
-        paths = [f"part-{number:05}.parquet" for number in range(start, min(start + size, files))]
-        yield fake_page(paths, lambda path: digest(path.encode()).hexdigest())
-
-
-def fake_page(paths: Sequence[str], file_id: Callable[[str], str]) -> snapshot.FilePage:
-    """Return a page as the snapshot service renders it, with a URL and an expiration in each line."""
-    lines, holes = b"", []
-    for path in paths:
-        lines += b'{"file":{"url":"'
-        holes.append(len(lines))
-        body = {"id": file_id(path), "partitionValues": {}, "size": FILE_SIZE, "stats": '{"numRecords":1}'}
-        lines += f'",{json.dumps(body)[1:-1]},"expirationTimestamp":'.encode()
-        holes.append(len(lines))
-        lines += b"}}\n"
-    return snapshot.FilePage(
-        lines=lines,
-        holes=holes,
-        hole_kinds=bytes([snapshot.HOLE_URL, snapshot.HOLE_EXPIRATION]) * len(paths),
-        paths="\n".join(paths).encode(),
-        files=len(paths),
-        file_bytes=len(paths) * FILE_SIZE,
-    )

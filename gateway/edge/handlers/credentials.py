@@ -14,9 +14,9 @@ from gateway.edge.answer import json_answer
 from gateway.edge.credential import container_json, credential_json
 from gateway.edge.exchange import OK, Exchange
 from gateway.edge.json import encode_json
-from gateway.edge.pages import moment
 from gateway.edge.parameters import location_of
 from gateway.edge.schema import parse_credentials_body, read_body
+from gateway.edge.signing import moment
 from gateway.errors import Internal, Unavailable
 from gateway.v1.catalog_pb2 import AUDIENCE_VENDING, ResolveResponse
 from gateway.v1.vending_pb2 import IssueRequest, IssueResponse

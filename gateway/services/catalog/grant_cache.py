@@ -58,6 +58,7 @@ class GrantCache:
             access_modes=table.access_modes,
             history_shared=table.history_shared,
             start_version=table.start_version,
+            freshness=table.freshness,
             revoked_at=revoked_at,
             generation=generation,
             # A JWT's times are whole seconds, and its life is counted in them.

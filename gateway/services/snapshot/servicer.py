@@ -1,46 +1,47 @@
-"""The Snapshot service: grants in, versions, metadata and files out."""
+"""The Snapshot service: grants in, versions, metadata, files and changes out."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any, Final, NoReturn
+from collections.abc import AsyncIterator
+from typing import Any
 
 from grpc import aio
 
 from gateway.domain.grant import Grant
 from gateway.domain.table import AccessMode
-from gateway.errors import InvalidArgument, Unsupported
-from gateway.ports import Clock, Storages
+from gateway.errors import Unsupported
+from gateway.ports import Storages
 from gateway.rpc.grant import GrantVerifier
 from gateway.services.snapshot.answer.head import render_head
-from gateway.services.snapshot.answer.page import LineFormat, delta_file_id, parquet_file_id, render_pages
-from gateway.services.snapshot.features import require_parquet
-from gateway.services.snapshot.log.path import require_servable
+from gateway.services.snapshot.answer.negotiation import choose_format
+from gateway.services.snapshot.change_query import ChangeQueries
+from gateway.services.snapshot.file_query import FileQueries
 from gateway.services.snapshot.log.table_log import TableLog
-from gateway.services.snapshot.state.snapshot import Snapshot
 from gateway.services.snapshot.state.store import SnapshotStore
-from gateway.services.snapshot.travel import TableView, find_version, find_view
+from gateway.services.snapshot.travel import find_version, find_view
 from gateway.v1 import snapshot_pb2 as pb
 from gateway.v1 import snapshot_pb2_grpc
 
 Context = aio.ServicerContext[Any, Any]
 
-# Ids without a choice are those of the response format, which is parquet.
-_FILE_IDS: Final[Mapping[int, Callable[[bytes], str]]] = {
-    pb.FILE_ID_HASH_UNSPECIFIED: parquet_file_id,
-    pb.FILE_ID_HASH_PARQUET: parquet_file_id,
-    pb.FILE_ID_HASH_DELTA: delta_file_id,
-}
-
 
 class SnapshotServicer(snapshot_pb2_grpc.SnapshotServicer):
-    """Reads the logs of granted tables; in parquet format, latest or by version."""
+    """Reads the logs of granted tables."""
 
-    def __init__(self, *, storages: Storages, verifier: GrantVerifier, clock: Clock, memory: int) -> None:
+    def __init__(
+        self,
+        *,
+        storages: Storages,
+        verifier: GrantVerifier,
+        store: SnapshotStore,
+        files: FileQueries,
+        changes: ChangeQueries,
+    ) -> None:
         self._storages = storages
         self._verifier = verifier
-        self._store = SnapshotStore(memory=memory, clock=clock)
+        self._store = store
+        self._files = files
+        self._changes = changes
 
     async def GetVersion(self, request: pb.GetVersionRequest, context: Context) -> pb.GetVersionResponse:
         grant = self._verifier.verify(request.grant)
@@ -49,34 +50,39 @@ class SnapshotServicer(snapshot_pb2_grpc.SnapshotServicer):
 
     async def GetMetadata(self, request: pb.GetMetadataRequest, context: Context) -> pb.GetMetadataResponse:
         grant = self._verifier.verify(request.grant)
-        view = await self._view(grant, request.capabilities, request.at)
-        return pb.GetMetadataResponse(head=_head(view, grant))
+        view = await find_view(self._store, self._log(grant), grant, request.at)
+        chosen = choose_format(view.snapshot, request.capabilities, grant, discovery=True)
+        lines = render_head(
+            view.snapshot,
+            grant,
+            chosen,
+            with_version=view.is_historical,
+            declared=request.capabilities.reader_features,
+        )
+        head = pb.TableHead(version=view.snapshot.version, response_format=chosen, lines=lines)
+        return pb.GetMetadataResponse(head=head)
 
     async def Query(self, request: pb.QueryRequest, context: Context) -> AsyncIterator[pb.QueryResponse]:
-        grant = self._verifier.verify(request.grant)
+        grant = self._require_url(request.grant)
+        log = self._log(grant)
+        if request.HasField("starting_version"):
+            async for part in self._changes.answer_stream(log, grant, request):
+                yield pb.QueryResponse(**_named(part))
+        else:
+            async for response in self._files.answer(log, grant, request):
+                yield response
+
+    async def Changes(
+        self, request: pb.ChangesRequest, context: Context
+    ) -> AsyncIterator[pb.ChangesResponse]:
+        grant = self._require_url(request.grant)
+        async for part in self._changes.answer_feed(self._log(grant), grant, request):
+            yield pb.ChangesResponse(**_named(part))
+
+    def _require_url(self, token: str) -> Grant:
+        grant = self._verifier.verify(token)
         grant.require(AccessMode.URL)
-        limit = request.limit_hint if request.HasField("limit_hint") else None
-        if limit is not None and limit < 0:
-            raise InvalidArgument(f"limitHint must be greater than or equal to 0, not {limit}")
-        view = await self._view(grant, request.capabilities, request.at)
-        _require_paths(view.snapshot, grant)
-        pages = render_pages(view.snapshot.files.frame, _line_format(request, view), limit)
-        yield pb.QueryResponse(head=_head(view, grant))
-        # One page at a time and only when it is asked for: who stops reading stops the work.
-        while (page := await asyncio.to_thread(next, pages, None)) is not None:
-            yield pb.QueryResponse(page=page)
-
-    def Changes(self, request: pb.ChangesRequest, context: Context) -> NoReturn:
-        self._verifier.verify(request.grant)
-        raise Unsupported("reading the changes of a table is not supported yet")
-
-    async def _view(self, grant: Grant, capabilities: pb.ReaderCapabilities, at: pb.TableAt) -> TableView:
-        formats = capabilities.response_formats
-        if formats and pb.RESPONSE_FORMAT_PARQUET not in formats:
-            raise Unsupported("responseformat=delta is not supported yet; ask for responseformat=parquet")
-        view = await find_view(self._store, self._log(grant), grant, at)
-        require_parquet(view.snapshot, str(grant.table))
-        return view
+        return grant
 
     def _log(self, grant: Grant) -> TableLog:
         storage = self._storages.find(grant.location)
@@ -85,27 +91,8 @@ class SnapshotServicer(snapshot_pb2_grpc.SnapshotServicer):
         return TableLog(location=grant.location, reader=storage.reader)
 
 
-def _head(view: TableView, grant: Grant) -> pb.TableHead:
-    return pb.TableHead(
-        version=view.snapshot.version,
-        response_format=pb.RESPONSE_FORMAT_PARQUET,
-        lines=render_head(view.snapshot, grant, with_version=view.is_historical),
-    )
-
-
-def _line_format(request: pb.QueryRequest, view: TableView) -> LineFormat:
-    file_id = _FILE_IDS.get(request.file_id_hash)
-    if file_id is None:
-        raise InvalidArgument(f"there is no file id hash {request.file_id_hash}")
-    return LineFormat(
-        file_id=file_id,
-        version=view.snapshot.version if view.is_historical else None,
-        timestamp=view.timestamp,
-    )
-
-
-def _require_paths(snapshot: Snapshot, grant: Grant) -> None:
-    """Raise before the first line of an answer, rather than in the middle of it."""
-    encoded = snapshot.files.frame["encoded"]
-    if encoded.has_nulls():
-        require_servable(snapshot.files.frame["path"].filter(encoded.is_null())[0], grant)
+def _named(part: pb.TableHead | pb.FilePage | pb.AnswerEnd) -> dict[str, Any]:
+    """Return a part by the field that it has in the answers of both calls."""
+    if isinstance(part, pb.TableHead):
+        return {"head": part}
+    return {"page": part} if isinstance(part, pb.FilePage) else {"end": part}

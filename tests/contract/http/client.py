@@ -8,9 +8,9 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
-from tests.contract.http.facts import Gateway
+from tests.contract.http.facts import Gateway, TableFacts
 
 _PATIENCE = 30
 
@@ -26,6 +26,16 @@ class Answer:
 
     def lines(self) -> list[Any]:
         return [json.loads(line) for line in self.body.decode().splitlines()]
+
+    def streamed(self) -> list[Any]:
+        """Return the lines of an answer that is one."""
+        assert self.status == 200, self.body
+        return self.lines()
+
+    def message(self) -> str:
+        """Return what a refusal says, having checked that trying again is not suggested."""
+        assert self.error() in {(400, "INVALID_PARAMETER_VALUE"), (400, "UNSUPPORTED_OPERATION")}
+        return str(self.json()["message"])
 
     def error(self) -> tuple[int, str]:
         """Return the status and the code, having checked that the body is what every error's is."""
@@ -44,10 +54,26 @@ class Client:
         return self.request("GET", path, headers, token=token)
 
     def post(
-        self, path: str, body: bytes | dict[str, Any] = b"{}", headers: Mapping[str, str] | None = None
+        self,
+        path: str,
+        body: bytes | dict[str, Any] = b"{}",
+        headers: Mapping[str, str] | None = None,
+        token: str | None = None,
     ) -> Answer:
         data = json.dumps(body).encode() if isinstance(body, dict) else body
-        return self.request("POST", path, {"Content-Type": "application/json", **(headers or {})}, data)
+        return self.request(
+            "POST", path, {"Content-Type": "application/json", **(headers or {})}, data, token
+        )
+
+    def query(
+        self, table: TableFacts, body: Mapping[str, Any] | None = None, capabilities: str = ""
+    ) -> Answer:
+        """Ask for the files of a table."""
+        return self.post(f"{table.path}/query", dict(body or {}), _capable(capabilities))
+
+    def changes(self, table: TableFacts, capabilities: str = "", **query: Any) -> Answer:
+        """Ask for the changes of a table."""
+        return self.get(f"{table.path}/changes?{urlencode(query)}", _capable(capabilities))
 
     def request(
         self,
@@ -72,6 +98,10 @@ class Client:
         with self.open() as connection:
             connection.sendall(data)
             return receive(connection)
+
+
+def _capable(capabilities: str) -> dict[str, str]:
+    return {"delta-sharing-capabilities": capabilities} if capabilities else {}
 
 
 def fetch(method: str, url: str, headers: Mapping[str, str], body: bytes | None = None) -> Answer:

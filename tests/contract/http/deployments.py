@@ -40,6 +40,13 @@ _TABLES = {
     "plain": FakeTable(share="Sales", schema="eu", name="orders"),
     "large": FakeTable(share="Sales", schema="eu", name="clicks", files=2500),
     "history": FakeTable(share="Sales", schema="us", name="prices", history_shared=True),
+    "bounded": FakeTable(share="Sales", schema="us", name="ledger", history_shared=True, start_version=1),
+    "change_feed": FakeTable(
+        share="Sales", schema="us", name="stock", files=3, version=5, history_shared=True, change_feed=True
+    ),
+    "vectors": FakeTable(
+        share="Sales", schema="us", name="readings", files=4, version=1, history_shared=True, vectors=True
+    ),
     "dir_only": FakeTable(
         share="Sales", schema="us", name="scans", access_modes=("dir",), history_shared=True
     ),
@@ -117,6 +124,7 @@ def _world() -> World:
         tables=list(_TABLES.values()),
         recipients=[
             FakeRecipient(name="ann", token="token-of-ann", shares=_SHARES),
+            FakeRecipient(name="cleo", token="token-of-cleo", shares=_SHARES),
             FakeRecipient(name="slow", token="token-of-slow", shares=_SHARES),
             FakeRecipient(name="bob", token="token-of-bob", shares=_SHARES, disabled=True),
         ],
@@ -134,6 +142,7 @@ def _gateway(url: str) -> Gateway:
     return Gateway(
         url=url,
         token="token-of-ann",
+        other_token="token-of-cleo",
         expired_token="token-of-yesterday",
         disabled_token="token-of-bob",
         slow_token="token-of-slow",

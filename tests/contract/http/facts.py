@@ -45,6 +45,8 @@ class Gateway:
     # Up to and with the prefix, without a slash at the end.
     url: str
     token: str
+    # Of another recipient, with the same shares.
+    other_token: str
     # Was good once.
     expired_token: str
     # Of a recipient that policy has disabled.
@@ -62,6 +64,13 @@ class Gateway:
     large: TableFacts
     # Shared with its history; version 0 is an earlier one.
     history: TableFacts
+    # The same, of which only versions from 1 on are shared.
+    bounded: TableFacts
+    # With history and a change feed. Version 0 is empty, 1 adds two files, 2 and 3 change rows of one file
+    # each and tell which, 4 has another description, 5 adds a file.
+    change_feed: TableFacts
+    # With history and rows that deletion vectors have taken, in one file at least.
+    vectors: TableFacts
     dir_only: TableFacts
     both_modes: TableFacts
     # In a share that exists and that the token is not granted.

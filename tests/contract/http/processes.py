@@ -6,11 +6,14 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from gateway.commands.bearer import hash_of
-from tests.builders import Field, TableBuilder
+from tests.builders import Field, TableBuilder, with_features
 from tests.contract.http import plugin
 from tests.contract.http.facts import Gateway, ShareFacts, TableFacts
 from tests.deployments import Deployment, Settings
@@ -40,12 +43,30 @@ class _Entry:
     modes: tuple[str, ...] = ("url",)
     auxiliary: bool = False
     partitioned: bool = False
+    start_version: int = 0
+    build: Callable[[Path], TableBuilder] | None = None
+
+
+def _change_feed(directory: Path) -> TableBuilder:
+    table = TableBuilder(directory, _FIELDS, **with_features("changeDataFeed")).create()
+    table.append(_rows("monday", 4), files=2)
+    table.update(pl.col("number") == 0, number=pl.lit(100))
+    table.delete(pl.col("number") == 3)
+    return table.describe(description="counted on tuesday").append(_rows("tuesday", 1))
+
+
+def _vectors(directory: Path) -> TableBuilder:
+    table = TableBuilder(directory, _FIELDS, **with_features("deletionVectors"))
+    return table.append(_rows("monday", 8), files=4).delete_by_vector(pl.col("number") == 1)
 
 
 _TABLES = {
     "plain": _Entry("Sales", "eu", "orders", partitioned=True),
     "large": _Entry("Sales", "eu", "clicks", files=2500),
     "history": _Entry("Sales", "us", "prices", history=True),
+    "bounded": _Entry("Sales", "us", "ledger", history=True, start_version=1),
+    "change_feed": _Entry("Sales", "us", "stock", files=3, history=True, build=_change_feed),
+    "vectors": _Entry("Sales", "us", "readings", files=4, history=True, build=_vectors),
     "dir_only": _Entry("Sales", "us", "scans", history=True, modes=("dir",)),
     "both_modes": _Entry("Sales", "us", "trips", history=True, modes=("url", "dir"), auxiliary=True),
     "hidden": _Entry("Payroll", "eu", "salaries"),
@@ -64,6 +85,7 @@ def gateway_in(kind: Callable[[Path, Settings], AbstractContextManager[Deploymen
             yield Gateway(
                 url=deployment.base_url,
                 token="token-of-ann",
+                other_token="token-of-cleo",
                 expired_token="token-of-yesterday",
                 disabled_token="token-of-bob",
                 slow_token="token-of-slow",
@@ -78,11 +100,7 @@ def gateway_in(kind: Callable[[Path, Settings], AbstractContextManager[Deploymen
 
 def _build(lake: Path, entry: _Entry) -> TableFacts:
     directory = lake / entry.share / entry.name
-    builder = TableBuilder(directory, _FIELDS, partition_by=("day",) if entry.partitioned else ())
-    half = entry.files // 2
-    for day, files in (("monday", half), ("tuesday", entry.files - half)):
-        rows = [{"number": number, "day": day} for number in range(files)]
-        builder.append(rows, files=files)
+    builder = (entry.build or partial(_in_halves, entry))(directory)
     return TableFacts(
         share=entry.share,
         schema=entry.schema,
@@ -99,6 +117,18 @@ def _build(lake: Path, entry: _Entry) -> TableFacts:
     )
 
 
+def _in_halves(entry: _Entry, directory: Path) -> TableBuilder:
+    builder = TableBuilder(directory, _FIELDS, partition_by=("day",) if entry.partitioned else ())
+    half = entry.files // 2
+    for day, files in (("monday", half), ("tuesday", entry.files - half)):
+        builder.append(_rows(day, files), files=files)
+    return builder
+
+
+def _rows(day: str, count: int) -> list[dict[str, Any]]:
+    return [{"number": number, "day": day} for number in range(count)]
+
+
 def _settings(lake: Path, tables: dict[str, TableFacts]) -> Settings:
     return {
         "version": 1,
@@ -106,6 +136,7 @@ def _settings(lake: Path, tables: dict[str, TableFacts]) -> Settings:
         "storages": [{"name": "lake", "prefix": str(lake), "vendor": plugin.NAME}],
         "recipients": [
             _recipient("ann", tokens=[_token("ann"), _token("yesterday", expires="2020-01-01T00:00:00Z")]),
+            _recipient("cleo"),
             _recipient("slow", rate={"requestsPerSecond": 0.001, "burst": _SLOW_BURST}),
             _recipient("bob", disabled=True),
         ],
@@ -142,6 +173,7 @@ def _table(kind: str, facts: TableFacts) -> dict[str, Any]:
         "id": facts.id,
         "location": facts.location,
         "historyShared": _TABLES[kind].history,
+        "startVersion": _TABLES[kind].start_version,
         "auxiliaryLocations": list(facts.auxiliary_locations),
     }
     # What is left out is the share's.

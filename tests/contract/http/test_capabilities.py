@@ -1,4 +1,4 @@
-"""Delta Sharing Capabilities Header, on metadata and query."""
+"""Delta Sharing Capabilities Header, on metadata, query and changes."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ def metadata(client: Client, table: TableFacts, capabilities: str) -> Answer:
 
 def query(client: Client, table: TableFacts, capabilities: str) -> Answer:
     return client.post(f"{table.path}/query", headers={NAME: capabilities})
+
+
+def changes(client: Client, table: TableFacts, capabilities: str) -> Answer:
+    return client.get(f"{table.path}/changes?startingVersion=1", {NAME: capabilities})
 
 
 @pytest.fixture(params=[metadata, query], ids=["metadata", "query"])
@@ -97,8 +101,11 @@ def test_metadata_of_a_table_of_dir_is_served_to_a_client_that_says_nothing(
     assert answer.lines()[1]["metaData"]["accessModes"] == ["dir"]
 
 
-def test_query_of_a_table_of_dir_is_400_and_names_dir(client: Client, gateway: Gateway) -> None:
+@pytest.mark.parametrize("ask_for_files", [query, changes], ids=["query", "changes"])
+def test_files_of_a_table_of_dir_are_400_and_it_names_dir(
+    client: Client, gateway: Gateway, ask_for_files
+) -> None:
     for capabilities in ("", "accessModes=dir", "accessModes=url,dir"):
-        answer = query(client, gateway.dir_only, capabilities)
+        answer = ask_for_files(client, gateway.dir_only, capabilities)
         assert answer.error() == (400, "UNSUPPORTED_OPERATION")
         assert "dir" in answer.json()["message"]

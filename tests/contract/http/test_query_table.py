@@ -195,17 +195,36 @@ def test_version_and_timestamp_together_are_400(client: Client, gateway: Gateway
     assert "Please only provide one of" in answer.json()["message"]
 
 
-@pytest.mark.parametrize("field", [{"startingVersion": 0}, {"refreshToken": "x"}, {"pageToken": "x"}])
-def test_what_is_not_supported_yet_is_refused_not_ignored(
-    client: Client, gateway: Gateway, field: dict[str, Any]
-) -> None:
-    assert ask(client, gateway.history, field).error() == (400, "UNSUPPORTED_OPERATION")
-
-
-@pytest.mark.parametrize("field", [{"includeRefreshToken": True}, {"maxFiles": 1}, {"endingVersion": 3}])
-def test_what_is_safe_to_ignore_is_ignored(client: Client, gateway: Gateway, field: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "field", [{"endingVersion": 3}, {"includeRefreshToken": False}, {"idempotencyKey": "k", "queryId": "q"}]
+)
+def test_what_says_nothing_here_is_ignored(client: Client, gateway: Gateway, field: dict[str, Any]) -> None:
     lines = ask(client, gateway.plain, field).lines()
     assert [next(iter(line)) for line in lines[2:]] == ["file"] * gateway.plain.files
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"version": 0, "startingVersion": 0},
+        {"timestamp": "2022-01-01T00:00:00Z", "startingVersion": 0},
+        {"version": 0, "timestamp": "2022-01-01T00:00:00Z", "startingVersion": 0},
+    ],
+)
+def test_two_states_of_the_table_are_400(client: Client, gateway: Gateway, body: dict[str, Any]) -> None:
+    message = ask(client, gateway.history, body).message()
+    assert "Please only provide one of: version, timestamp, startingVersion" in message
+
+
+def test_version_before_what_is_shared_is_400(client: Client, gateway: Gateway) -> None:
+    for body in ({"version": 0}, {"startingVersion": 0}):
+        message = ask(client, gateway.bounded, body).message()
+        assert "You can only query table data since version 1" in message
+
+
+def test_version_after_the_latest_is_400(client: Client, gateway: Gateway) -> None:
+    for body in ({"version": 99}, {"startingVersion": 99}):
+        ask(client, gateway.history, body).message()
 
 
 def test_end_stream_action_is_absent_unless_asked_for(client: Client, gateway: Gateway) -> None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gateway.edge.pages import moment
+from gateway.edge.signing import moment
 from tests.fakes.services import FakeTable
 from tests.unit.edge.conftest import AUTH, BASE, NOON, Edge, make_world, start_edge
 
@@ -69,6 +69,15 @@ async def test_a_table_that_was_moved_on_the_way_is_not_signed_for(expiring: Edg
     assert not reply.complete
     assert len(expiring.services.presign.requests) == 1
     assert (await expiring.settled()).outcome == "TEMPORARILY_UNAVAILABLE"
+
+
+@pytest.mark.parametrize("files", [0, 9])
+async def test_an_answer_without_its_last_message_is_not_taken_for_a_whole_one(files: int) -> None:
+    async with start_edge(world=world_with(files)) as edge:
+        edge.services.snapshot.cut = True
+        reply = await edge.server.post(BASE + LARGE, AUTH)
+        assert not reply.complete or reply.status == 500
+        assert (await edge.settled()).outcome == "INTERNAL_ERROR"
 
 
 async def test_a_recipient_that_is_shut_out_on_the_way_gets_no_more_urls(expiring: Edge) -> None:

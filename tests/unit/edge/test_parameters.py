@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from multidict import CIMultiDict, CIMultiDictProxy, MultiDict
 
 from gateway.edge.parameters import (
     Page,
+    changes_of,
     file_id_hash_of,
     name_of,
     page_of,
@@ -109,3 +112,32 @@ def test_a_name_that_is_not_utf_8_cannot_exist() -> None:
     assert name_of({"share": "caf\u00e9"}, "share") == "caf\u00e9"
     with pytest.raises(NotFound):
         name_of({"share": "a\udcff"}, "share")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("true", True), ("True", True), ("TRUE", True), ("false", False), ("False", False)]
+)
+def test_a_flag_is_true_or_false_in_any_case(text: str, expected: object) -> None:
+    asked = changes_of(query(startingVersion="0", includeHistoricalMetadata=text))
+    assert asked.include_historical_metadata is expected
+    assert asked.include_historical_protocol is False
+
+
+@given(st.text())
+def test_any_other_flag_is_refused_and_named(text: str) -> None:
+    asked = query(startingVersion="0", includeHistoricalProtocol=text)
+    if text.lower() not in {"true", "false"}:
+        with pytest.raises(InvalidArgument, match="includeHistoricalProtocol"):
+            changes_of(asked)
+
+
+def test_changes_from_a_time_to_a_version() -> None:
+    asked = changes_of(query(startingTimestamp="2022-01-01T00:00:00Z", endingVersion="7", maxFiles="1"))
+    assert (asked.start.timestamp, asked.end.version, asked.max_files) == ("2022-01-01T00:00:00Z", 7, 1)
+    assert asked.page_token == ""
+
+
+def test_changes_without_an_end_go_on_to_the_latest_version() -> None:
+    asked = changes_of(query(startingVersion="3"))
+    assert asked.start.version == 3
+    assert asked.end.WhichOneof("at") is None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.domain.audit import AuditKind
-from gateway.edge.pages import moment
+from gateway.edge.signing import moment
 from gateway.errors import Unauthenticated, Unavailable, Unsupported
 from gateway.v1.catalog_pb2 import AUDIENCE_VENDING
 from gateway.v1.vending_pb2 import AzureUserDelegationSas, GcpOauthToken, IssueResponse

@@ -3,14 +3,16 @@ from __future__ import annotations
 import asyncio
 import json
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from gateway.domain.audit import AuditKind
-from gateway.edge.pages import moment
+from gateway.edge.signing import moment
 from gateway.errors import Unauthenticated, Unavailable
 from gateway.v1.catalog_pb2 import AUDIENCE_PRESIGN, AUDIENCE_SNAPSHOT
 from gateway.v1.snapshot_pb2 import FILE_ID_HASH_DELTA, FILE_ID_HASH_UNSPECIFIED
+from tests.fakes.http_connection import Reply
 from tests.fakes.services import FAR_MS, FILE_SIZE, expected_url
 from tests.http import FINAL_CHUNK
 from tests.unit.edge.conftest import AUTH, BASE, Edge, start_edge
@@ -95,7 +97,10 @@ async def test_nothing_in_the_body_is_nothing_asked_for(edge: Edge) -> None:
         (b"null", {}, 400, "MALFORMED_REQUEST"),
         (b"{", {}, 400, "MALFORMED_REQUEST"),
         (b'{"version":1,"timestamp":"2022-01-01T00:00:00Z"}', {}, 400, "INVALID_PARAMETER_VALUE"),
-        (b'{"startingVersion":1}', {}, 400, "UNSUPPORTED_OPERATION"),
+        (b'{"version":1,"startingVersion":1}', {}, 400, "INVALID_PARAMETER_VALUE"),
+        (b'{"maxFiles":0}', {}, 400, "INVALID_PARAMETER_VALUE"),
+        (b'{"pageToken":1}', {}, 400, "MALFORMED_REQUEST"),
+        (b'{"refreshToken":{}}', {}, 400, "MALFORMED_REQUEST"),
         (b"{}", {"Content-Type": "text/plain"}, 415, "MALFORMED_REQUEST"),
         (b"{}", {"fileidhash": "md5"}, 400, "INVALID_PARAMETER_VALUE"),
         (b" " * 2000, {}, 413, "MALFORMED_REQUEST"),
@@ -153,10 +158,74 @@ async def test_the_end_of_an_empty_table_has_nothing_to_expire(edge: Edge) -> No
     assert json.loads(reply.lines[-1]) == {"endStreamAction": {}}
 
 
-async def test_an_end_that_was_not_asked_for_is_not_sent(edge: Edge) -> None:
-    reply = await edge.post(ORDERS, b'{"includeRefreshToken": true, "maxFiles": 1}')
-    assert "endStreamAction" not in reply.lines[-1]
-    assert len(reply.lines) == 10
+@pytest.mark.parametrize("body", [{}, {"limitHint": 1}, {"includeRefreshToken": False}, {"pageToken": ""}])
+async def test_an_end_that_was_not_asked_for_is_not_sent(edge: Edge, body: dict[str, Any]) -> None:
+    reply = await edge.post(ORDERS, json.dumps(body).encode())
+    assert b"endStreamAction" not in reply.body
+
+
+async def test_a_refresh_token_alone_brings_no_end(edge: Edge) -> None:
+    token = end_of(await edge.post(ORDERS, b'{"includeRefreshToken": true}'))["refreshToken"]
+    reply = await edge.post(ORDERS, json.dumps({"refreshToken": token}).encode())
+    assert (reply.status, len(reply.lines)) == (200, 10)
+    assert b"endStreamAction" not in reply.body
+
+
+async def test_an_end_that_comes_along_is_not_in_the_capabilities(edge: Edge) -> None:
+    reply = await edge.post(ORDERS, b'{"includeRefreshToken": true}')
+    assert set(end_of(reply)) == {"refreshToken", "minUrlExpirationTimestamp"}
+    assert reply.headers["delta-sharing-capabilities"] == "responseformat=parquet"
+
+
+async def test_pages_lead_from_one_to_the_next(edge: Edge) -> None:
+    urls: list[str] = []
+    body: dict[str, Any] = {"maxFiles": 5}
+    for count in (5, 3):
+        reply = await edge.post(ORDERS, json.dumps(body).encode())
+        found = [json.loads(line)["file"]["url"] for line in reply.lines[2:-1]]
+        assert len(found) == count
+        urls += found
+        body["pageToken"] = end_of(reply).get("nextPageToken")
+    assert body["pageToken"] is None
+    assert urls == [expected_url(f"part-{number:05}.parquet") for number in range(8)]
+
+
+async def test_a_failure_on_the_way_is_no_last_line_to_a_client_that_only_pages(edge: Edge) -> None:
+    edge.services.snapshot.fail_after = 1
+    reply = await edge.post(ORDERS, b'{"includeRefreshToken": true, "maxFiles": 8}')
+    assert not reply.complete
+    assert b"endStreamAction" not in reply.body
+
+
+async def test_hints_are_answered_with_what_became_of_them(edge: Edge) -> None:
+    body = {"predicateHints": ["n = 1", "nonsense("], "jsonPredicateHints": "{"}
+    reply = await edge.post(ORDERS, json.dumps(body).encode())
+    assert reply.headers["sluice-predicate-hints"] == "used=1, skipped=2"
+
+
+@pytest.mark.parametrize("body", [{}, {"predicateHints": []}, {"jsonPredicateHints": ""}, {"limitHint": 1}])
+async def test_without_hints_there_is_nothing_to_tell_of_them(edge: Edge, body: dict[str, Any]) -> None:
+    reply = await edge.post(ORDERS, json.dumps(body).encode())
+    assert "sluice-predicate-hints" not in reply.headers
+
+
+async def test_everything_about_versions_and_pages_is_passed_on(edge: Edge) -> None:
+    await edge.post(
+        HISTORY,
+        b'{"startingVersion":0,"endingVersion":3,"includeHistoricalProtocol":true,"maxFiles":9,"pageToken":"x"}',
+    )
+    (request,) = edge.services.snapshot.requests
+    assert (request.starting_version, request.ending_version, request.max_files) == (0, 3, 9)
+    assert (request.include_historical_protocol, request.page_token) == (True, "x")
+
+
+async def test_an_ending_version_without_a_starting_one_means_nothing(edge: Edge) -> None:
+    assert (await edge.post(ORDERS, b'{"endingVersion":3}')).status == 200
+    assert not edge.services.snapshot.requests[0].HasField("ending_version")
+
+
+def end_of(reply: Reply) -> dict[str, Any]:
+    return dict(json.loads(reply.lines[-1])["endStreamAction"])
 
 
 @pytest.mark.parametrize("capabilities", ["", END])

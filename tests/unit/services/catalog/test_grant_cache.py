@@ -28,6 +28,7 @@ TABLE = Table(
     access_modes=(AccessMode.URL, AccessMode.DIR),
     history_shared=True,
     start_version=2,
+    freshness=timedelta(seconds=5),
 )
 ACME = Principal(name="acme", kind=PrincipalKind.RECIPIENT, shares=frozenset())
 ASKER = Asker(principal=ACME, actor="lineage", edge=False)
@@ -74,6 +75,7 @@ def test_a_grant_says_who_may_read_what_how_and_until_when(cache, clock):
         access_modes=TABLE.access_modes,
         history_shared=True,
         start_version=2,
+        freshness=timedelta(seconds=5),
         generation="g1",
         expires_at=NOON + MAX_LIFE,
     )

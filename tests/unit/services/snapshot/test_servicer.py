@@ -3,11 +3,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from contextlib import aclosing
 from datetime import timedelta
-from typing import Any
-from urllib.parse import unquote
 
+import polars as pl
 import pytest
 
 from gateway.domain.grant import Audience
@@ -17,65 +15,21 @@ from gateway.domain.table import AccessMode
 from gateway.errors import GatewayError, InvalidArgument, Unauthenticated, Unsupported
 from gateway.ports import Storage
 from gateway.services.snapshot.answer.page import MAX_FILES
-from gateway.services.snapshot.servicer import SnapshotServicer
 from gateway.v1 import snapshot_pb2 as pb
-from tests.builders import STARTED_AT, STEP, Field, TableBuilder, add, location_of, numbers, rows
-from tests.fakes.grants import Grants
-from tests.fakes.log_reader import FakeLogReader
+from tests.builders import STARTED_AT, Field, TableBuilder, add, numbers, rows, with_features
 from tests.fakes.storages import FakeStorages
-
-# The servicer takes everything from the request.
-_CONTEXT: Any = None
-_EMPTY = pb.ReaderCapabilities()
-_PARQUET = pb.ReaderCapabilities(response_formats=[pb.RESPONSE_FORMAT_PARQUET])
-_DELTA = pb.ReaderCapabilities(response_formats=[pb.RESPONSE_FORMAT_DELTA])
-_BOTH = pb.ReaderCapabilities(
-    response_formats=[pb.RESPONSE_FORMAT_DELTA, pb.RESPONSE_FORMAT_PARQUET],
-    reader_features=["deletionvectors"],
+from tests.unit.services.snapshot.world import (
+    BOTH,
+    CONTEXT,
+    DELTA,
+    NOTHING,
+    PARQUET,
+    World,
+    at_time,
+    at_version,
+    iso,
+    path_of,
 )
-
-
-class World:
-    """A snapshot service over the tables of a directory, and grants for them."""
-
-    def __init__(self) -> None:
-        self.grants = Grants()
-        self.reader = FakeLogReader()
-        root = parse_location("/")
-        self.servicer = SnapshotServicer(
-            storages=FakeStorages(Storage(name="disk", prefix=root, reader=self.reader)),
-            verifier=self.grants.verifier(Audience.SNAPSHOT),
-            clock=self.grants.clock,
-            memory=2**20,
-        )
-
-    def grant(self, table: TableBuilder, **changes: Any) -> str:
-        changes = {"audience": Audience.SNAPSHOT, "location": location_of(table), **changes}
-        return self.grants.sign(**changes)
-
-    async def version(self, table: TableBuilder, starting_timestamp: str = "", **changes: Any) -> int:
-        request = pb.GetVersionRequest(
-            grant=self.grant(table, **changes), starting_timestamp=starting_timestamp
-        )
-        return (await self.servicer.GetVersion(request, _CONTEXT)).version
-
-    async def metadata(self, table: TableBuilder, *, capabilities=_EMPTY, at=None, **changes: Any):
-        request = pb.GetMetadataRequest(grant=self.grant(table, **changes), capabilities=capabilities, at=at)
-        return (await self.servicer.GetMetadata(request, _CONTEXT)).head
-
-    async def query(self, table: TableBuilder, *, grant: dict[str, Any] | None = None, **fields: Any):
-        request = pb.QueryRequest(grant=self.grant(table, **(grant or {})), **fields)
-        parts = [part async for part in self.servicer.Query(request, _CONTEXT)]
-        assert [part.WhichOneof("part") for part in parts] == ["head"] + ["page"] * (len(parts) - 1)
-        return parts[0].head, [part.page for part in parts[1:]]
-
-    async def files(self, table: TableBuilder, **arguments: Any):
-        _, pages = await self.query(table, **arguments)
-        # A hole before an expiration is filled; the URL's is a text without content.
-        lines = b"".join(page.lines for page in pages).replace(
-            b'"expirationTimestamp":}', b'"expirationTimestamp":0}'
-        )
-        return [json.loads(line)["file"] for line in lines.splitlines()]
 
 
 @pytest.fixture
@@ -86,18 +40,6 @@ def world():
 @pytest.fixture
 def table(tmp_path):
     return numbers(tmp_path).append(rows([1, 2])).append(rows([3])).append(rows([4]))
-
-
-def at_version(version: int) -> pb.TableAt:
-    return pb.TableAt(version=version)
-
-
-def at_time(text: str) -> pb.TableAt:
-    return pb.TableAt(timestamp=text)
-
-
-def iso(hours: float) -> str:
-    return (STARTED_AT + hours * STEP).isoformat()
 
 
 def metadata_of(head: pb.TableHead):
@@ -121,13 +63,15 @@ async def test_the_metadata_is_that_of_the_latest_version(world, table):
 
 
 async def test_a_query_starts_with_the_bytes_of_the_metadata(world, table):
-    head, _ = await world.query(table)
+    head = (await world.query(table)).head
+    asked = await world.metadata(table)
 
-    assert head == await world.metadata(table)
+    assert head.lines == asked.lines
+    assert (head.version, head.response_format) == (asked.version, asked.response_format)
 
 
 async def test_a_query_returns_the_live_files_in_order(world, table):
-    files = await world.files(table)
+    files = (await world.query(table)).files
 
     assert [file["id"] for file in files] == [hashlib.md5(path.encode()).hexdigest() for path in table.live]
     assert [file["size"] for file in files] == [file["size"] for file in table.live.values()]
@@ -138,7 +82,7 @@ async def test_a_query_returns_the_live_files_in_order(world, table):
 async def test_a_query_by_version_returns_the_files_of_that_version(world, table):
     first = next(iter(table.live))
 
-    [file] = await world.files(table, at=at_version(0))
+    [file] = (await world.query(table, at=at_version(0))).files
 
     assert file["id"] == hashlib.md5(first.encode()).hexdigest()
     assert file["version"] == 0
@@ -149,11 +93,11 @@ async def test_the_metadata_of_a_version_says_so(world, table):
     head = await world.metadata(table, at=at_version(1))
 
     assert head.version == metadata_of(head)["version"] == 1
-    assert head == (await world.query(table, at=at_version(1)))[0]
+    assert head.lines == (await world.query(table, at=at_version(1))).head.lines
 
 
 async def test_a_query_by_timestamp_returns_the_version_of_that_time(world, table):
-    head, _ = await world.query(table, at=at_time(iso(1.5)))
+    head = (await world.query(table, at=at_time(iso(1.5)))).head
 
     assert head.version == metadata_of(head)["version"] == 1
 
@@ -187,14 +131,15 @@ async def test_a_timestamp_before_the_first_version_has_no_data(world, table):
         await world.metadata(table, at=at_time(iso(-1)))
 
 
-async def test_times_inside_of_commits_are_not_mistaken_for_those_of_the_files(world, table):
-    table.describe(configuration={"delta.enableInCommitTimestamps": "true"})
+async def test_times_inside_of_commits_are_not_mistaken_for_those_of_the_files(world, tmp_path):
+    table = numbers(tmp_path, **with_features("inCommitTimestamp"))
+    table.append(rows([1])).append(rows([2]))
+    for version in range(2):
+        table.touch(version, STARTED_AT - timedelta(days=9))
 
-    with pytest.raises(Unsupported, match="use a version"):
-        await world.version(table, iso(0))
-    with pytest.raises(Unsupported, match="use a version"):
-        await world.query(table, at=at_time(iso(0)))
-    assert all("timestamp" not in file for file in await world.files(table, at=at_version(3)))
+    assert await world.version(table, iso(0.5)) == 1
+    [file] = (await world.query(table, at=at_time(iso(0.5)))).files
+    assert (file["version"], file["timestamp"]) == (0, int(STARTED_AT.timestamp() * 1000))
 
 
 async def test_a_log_without_its_latest_commit_has_no_times(world, table):
@@ -202,7 +147,7 @@ async def test_a_log_without_its_latest_commit_has_no_times(world, table):
 
     with pytest.raises(Unsupported, match="no longer holds the commits"):
         await world.version(table, iso(0))
-    assert all("timestamp" not in file for file in await world.files(table, at=at_version(2)))
+    assert all("timestamp" not in file for file in (await world.query(table, at=at_version(2))).files)
 
 
 async def test_history_that_is_not_shared_is_not_read(world, table):
@@ -256,8 +201,8 @@ async def test_a_version_that_was_cleaned_up_is_refused(world, table):
 
 
 async def test_a_limit_cuts_the_files_short(world, table):
-    assert len(await world.files(table, limit_hint=3)) == 2
-    assert len(await world.files(table, limit_hint=0)) == 0
+    assert len((await world.query(table, limit_hint=3)).files) == 2
+    assert len((await world.query(table, limit_hint=0)).files) == 0
 
 
 async def test_a_negative_limit_is_refused(world, table):
@@ -266,13 +211,13 @@ async def test_a_negative_limit_is_refused(world, table):
 
 
 async def test_hints_that_mean_nothing_are_ignored(world, table):
-    files = await world.files(table, predicate_hints=["nonsense >"], json_predicate_hints="{")
+    files = (await world.query(table, predicate_hints=["nonsense >"], json_predicate_hints="{")).files
 
     assert len(files) == 3
 
 
 async def test_ids_may_be_those_of_the_delta_format(world, table):
-    files = await world.files(table, file_id_hash=pb.FILE_ID_HASH_DELTA)
+    files = (await world.query(table, file_id_hash=pb.FILE_ID_HASH_DELTA)).files
 
     assert [file["id"] for file in files] == [
         hashlib.sha256(path.encode()).hexdigest() for path in table.live
@@ -284,18 +229,30 @@ async def test_an_unknown_kind_of_id_is_refused(world, table):
         await world.query(table, file_id_hash=9)
 
 
-@pytest.mark.parametrize("capabilities", [_EMPTY, _PARQUET, _BOTH])
+@pytest.mark.parametrize("capabilities", [NOTHING, PARQUET, BOTH])
 async def test_who_can_read_parquet_gets_parquet(world, table, capabilities):
     head = await world.metadata(table, capabilities=capabilities)
 
     assert head.response_format == pb.RESPONSE_FORMAT_PARQUET
 
 
-async def test_who_can_read_delta_only_is_told(world, table):
-    with pytest.raises(Unsupported, match="responseformat=delta is not supported yet"):
-        await world.metadata(table, capabilities=_DELTA)
-    with pytest.raises(Unsupported, match="responseformat=delta is not supported yet"):
-        await world.query(table, capabilities=_DELTA)
+async def test_who_can_read_delta_only_gets_delta(world, table):
+    answer = await world.query(table, capabilities=DELTA)
+
+    assert answer.head.response_format == pb.RESPONSE_FORMAT_DELTA
+    assert answer.head.lines == (await world.metadata(table, capabilities=DELTA)).lines
+    assert answer.protocol == {"deltaProtocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
+    assert answer.metadata["deltaMetadata"]["schemaString"] == table.metadata["schemaString"]
+    assert (answer.metadata["numFiles"], answer.metadata["size"]) == (
+        3,
+        sum(file["size"] for file in table.live.values()),
+    )
+    assert {name for name, _ in answer.actions} == {"add"}
+    assert [file["id"] for file in answer.files] == [
+        hashlib.sha256(path.encode()).hexdigest() for path in table.live
+    ]
+    for (_, fields), kept in zip(answer.actions, table.live.values(), strict=True):
+        assert {**fields, "path": None} == {**kept, "path": None}
 
 
 async def test_a_table_that_parquet_cannot_express_is_refused_before_its_first_line(world, table):
@@ -316,17 +273,18 @@ async def test_a_table_that_lists_features_and_uses_none_is_served_as_version_on
     assert head.lines.splitlines()[0] == b'{"protocol":{"minReaderVersion":1}}'
 
 
-async def test_odd_partition_values_arrive_as_they_are(world, tmp_path):
+@pytest.mark.parametrize("capabilities", [PARQUET, DELTA])
+async def test_odd_partition_values_arrive_as_they_are_and_null_as_null(world, tmp_path, capabilities):
     values = ["a b", "50%", "a/b", 'say "hi"', "line\u2028break", "Grüße", "", None]
     table = TableBuilder(tmp_path / "odd", [Field("n", "long"), Field("p", "string")], partition_by=["p"])
     table.append([{"n": n, "p": value} for n, value in enumerate(values)])
 
-    files = await world.files(table)
-    _, [page] = await world.query(table)
+    answer = await world.query(table, capabilities=capabilities)
 
-    assert [file["partitionValues"]["p"] for file in files] == [value or "" for value in values]
+    assert [fields["partitionValues"]["p"] for _, fields in answer.actions] == values
+    [page] = answer.pages
     assert page.lines.isascii()
-    assert page.paths.isascii()
+    assert page.groups[0].paths.isascii()
 
 
 async def test_the_paths_of_a_page_are_those_of_the_files_on_disk(world, tmp_path):
@@ -334,9 +292,10 @@ async def test_the_paths_of_a_page_are_those_of_the_files_on_disk(world, tmp_pat
     table = TableBuilder(tmp_path / "odd", [Field("n", "long"), Field("p", "string")], partition_by=["p"])
     table.append([{"n": n, "p": value} for n, value in enumerate(values)])
 
-    _, [page] = await world.query(table)
+    paths = (await world.query(table)).paths
 
-    assert all((table.directory / unquote(path.decode())).is_file() for path in page.paths.split(b"\n"))
+    assert len(paths) == len(values)
+    assert all((table.directory / path).is_file() for path in paths)
 
 
 @pytest.mark.parametrize(
@@ -355,45 +314,36 @@ async def test_a_file_outside_of_the_table_is_refused_before_the_first_line(worl
 async def test_a_bad_path_that_was_removed_does_no_harm(world, table):
     table.commit(add("/etc/passwd")).delete_files("/etc/passwd")
 
-    assert len(await world.files(table)) == 3
+    assert len((await world.query(table)).files) == 3
 
 
 async def test_an_empty_table_has_a_head_and_no_pages(world, tmp_path):
-    head, pages = await world.query(numbers(tmp_path).create())
+    answer = await world.query(numbers(tmp_path).create())
 
-    assert metadata_of(head)["numFiles"] == metadata_of(head)["size"] == 0
-    assert pages == []
+    assert answer.metadata["numFiles"] == answer.metadata["size"] == 0
+    assert answer.pages == []
+    assert answer.end == pb.AnswerEnd()
 
 
 async def test_a_large_table_comes_in_pages(world, tmp_path):
     table = numbers(tmp_path).commit(*(add(f"f{number}") for number in range(2 * MAX_FILES + 1)))
 
-    _, pages = await world.query(table)
+    answer = await world.query(table)
 
-    assert [page.files for page in pages] == [MAX_FILES, MAX_FILES, 1]
-    assert b"\n".join(page.paths for page in pages).count(b"\n") == 2 * MAX_FILES
-
-
-async def test_a_reader_that_stops_stops_the_work(world, tmp_path):
-    table = numbers(tmp_path).commit(*(add(f"f{number}") for number in range(3 * MAX_FILES)))
-
-    async with aclosing(world.servicer.Query(pb.QueryRequest(grant=world.grant(table)), _CONTEXT)) as parts:
-        assert (await anext(parts)).HasField("head")
-        assert (await anext(parts)).HasField("page")
-
-    with pytest.raises(StopAsyncIteration):
-        await anext(parts)
+    assert [page.files for page in answer.pages] == [MAX_FILES, MAX_FILES, 1]
+    assert answer.paths == list(table.live)
 
 
 async def test_a_query_keeps_its_version_while_the_table_goes_on(world, tmp_path):
     table = numbers(tmp_path).commit(*(add(f"f{number}") for number in range(2 * MAX_FILES)))
-    parts = world.servicer.Query(pb.QueryRequest(grant=world.grant(table)), _CONTEXT)
+    parts = world.servicer.Query(pb.QueryRequest(grant=world.grant(table)), CONTEXT)
     head = (await anext(parts)).head
     table.delete_files(*list(table.live)[:MAX_FILES])
-    assert await world.files(table)
+    assert (await world.query(table)).files
 
     assert head.version == 0
     assert sum([part.page.files async for part in parts]) == 2 * MAX_FILES
+    assert (await world.query(table)).head.version == 1
 
 
 async def test_a_dir_only_table_answers_metadata_and_version_and_no_query(world, table):
@@ -401,32 +351,35 @@ async def test_a_dir_only_table_answers_metadata_and_version_and_no_query(world,
 
     assert await world.version(table, **only_dir) == 2
     assert metadata_of(await world.metadata(table, **only_dir))["accessModes"] == ["dir"]
-    with pytest.raises(Unsupported, match="only dir") as caught:
-        await world.query(table, grant=only_dir)
-    assert caught.value.error_code == "UNSUPPORTED_OPERATION"
+    for ask in (
+        world.query(table, grant=only_dir),
+        world.query(table, starting_version=0, grant=only_dir),
+        world.changes(table, start=at_version(0), grant=only_dir),
+    ):
+        with pytest.raises(Unsupported, match="only dir") as caught:
+            await ask
+        assert caught.value.error_code == "UNSUPPORTED_OPERATION"
 
 
 @pytest.mark.parametrize("storages", [(), (Storage(name="no-reader", prefix=parse_location("/")),)])
 async def test_a_table_in_no_storage_that_can_be_read_is_refused(world, table, storages):
-    servicer = SnapshotServicer(
-        storages=FakeStorages(*storages),
-        verifier=world.grants.verifier(Audience.SNAPSHOT),
-        clock=world.grants.clock,
-        memory=2**20,
-    )
+    servicer = world.serve(FakeStorages(*storages))
 
     with pytest.raises(Unsupported, match=r"retail\.sales\.orders") as caught:
-        await servicer.GetVersion(pb.GetVersionRequest(grant=world.grant(table)), _CONTEXT)
+        await servicer.GetVersion(pb.GetVersionRequest(grant=world.grant(table)), CONTEXT)
     assert str(table.directory) not in caught.value.message
 
 
-async def test_a_grant_for_another_service_opens_nothing(world, table):
-    foreign = {"audience": Audience.PRESIGN}
+@pytest.mark.parametrize("audience", [Audience.PRESIGN, Audience.VENDING])
+async def test_a_grant_for_another_service_opens_nothing(world, table, audience):
+    foreign = {"audience": audience}
 
     for ask in (
         world.version(table, **foreign),
         world.metadata(table, **foreign),
         world.query(table, grant=foreign),
+        world.query(table, starting_version=0, grant=foreign),
+        world.changes(table, start=at_version(0), grant=foreign),
     ):
         with pytest.raises(Unauthenticated):
             await ask
@@ -438,14 +391,7 @@ async def test_an_expired_grant_opens_nothing(world, table):
     world.grants.now += timedelta(seconds=61)
 
     with pytest.raises(Unauthenticated):
-        await world.servicer.GetVersion(pb.GetVersionRequest(grant=grant), _CONTEXT)
-
-
-async def test_changes_are_not_served_yet(world, table):
-    with pytest.raises(Unsupported, match="not supported yet"):
-        world.servicer.Changes(pb.ChangesRequest(grant=world.grant(table)), _CONTEXT)
-    with pytest.raises(Unauthenticated):
-        world.servicer.Changes(pb.ChangesRequest(grant="x"), _CONTEXT)
+        await world.servicer.GetVersion(pb.GetVersionRequest(grant=grant), CONTEXT)
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"\x00" * 100])
@@ -458,3 +404,96 @@ async def test_a_damaged_log_is_a_permanent_error_that_names_no_path(world, tabl
 
     assert isinstance(caught.value, Unsupported)
     assert str(table.directory) not in caught.value.message
+
+
+@pytest.fixture
+def deleted(tmp_path):
+    """A table of three files: rows of the first are gone by a vector in a file, one of the second inline."""
+    table = numbers(tmp_path, **with_features("deletionVectors")).append(rows(range(9)), files=3)
+    table.delete_by_vector(pl.col("number").is_in([0, 1]))
+    return table.delete_by_vector(pl.col("number") == 4, "i")
+
+
+async def test_deletion_vectors_are_served_in_delta_with_urls_of_their_own(world, deleted):
+    answer = await world.query(deleted, capabilities=DELTA)
+
+    assert answer.protocol["deltaProtocol"]["readerFeatures"] == ["deletionVectors"]
+    found = {path_of(fields): (file, fields) for file, (_, fields) in zip(answer.files, answer.actions)}
+    in_file, inline, without = (found[path] for path in sorted(deleted.live))
+    vector = in_file[1]["deletionVector"]
+    assert (vector["storageType"], vector["cardinality"], vector["offset"]) == ("p", 2, 1)
+    name = vector["pathOrInlineDv"].removeprefix("https://0/")
+    assert (deleted.directory / name).is_file()
+    assert in_file[0]["deletionVectorFileId"] == hashlib.sha256(name.encode()).hexdigest()
+    [kept] = [add for add in deleted.live.values() if add.get("deletionVector", {}).get("storageType") == "i"]
+    assert inline[1]["deletionVector"] == kept["deletionVector"]
+    assert "deletionVectorFileId" not in inline[0]
+    assert "deletionVector" not in without[1]
+
+
+async def test_rows_that_are_deleted_do_not_count_towards_a_limit(world, deleted):
+    plain = numbers(deleted.directory.parent / "plain").append(rows(range(9)), files=3)
+
+    assert len((await world.query(plain, limit_hint=3)).files) == 1
+    # The vectors leave one row of the first file and two of the second, wherever the log has them.
+    assert len((await world.query(deleted, limit_hint=4, max_files=9, capabilities=DELTA)).files) == 3
+
+
+async def test_deletion_vectors_are_refused_in_parquet_by_name_and_told_to_whoever_asks(world, deleted):
+    for capabilities in (NOTHING, PARQUET):
+        with pytest.raises(Unsupported, match="deletionVectors, which the parquet response format"):
+            await world.query(deleted, capabilities=capabilities)
+    undeclared = pb.ReaderCapabilities(response_formats=BOTH.response_formats)
+    with pytest.raises(Unsupported, match="readerfeatures=deletionvectors"):
+        await world.query(deleted, capabilities=undeclared)
+
+    head = await world.metadata(deleted, capabilities=undeclared)
+
+    assert head.response_format == pb.RESPONSE_FORMAT_DELTA
+    assert head.lines == (await world.query(deleted, capabilities=BOTH)).head.lines
+
+
+async def test_mapped_columns_are_told_by_their_physical_names(world, tmp_path):
+    fields = [Field("n", "long"), Field("p", "string")]
+    table = TableBuilder(tmp_path / "t", fields, partition_by=["p"], **with_features("columnMapping"))
+    table.append([{"n": 1, "p": "a"}, {"n": 2, "p": None}]).rename_column("p", "part")
+
+    answer = await world.query(table, capabilities=DELTA, predicate_hints=["part = 'a'"])
+
+    metadata = answer.metadata["deltaMetadata"]
+    assert metadata["partitionColumns"] == ["part"]
+    _, column = json.loads(metadata["schemaString"])["fields"]
+    physical = column["metadata"]["delta.columnMapping.physicalName"]
+    [(_, fields_of)] = answer.actions
+    assert fields_of["partitionValues"] == {physical: "a"}
+    with pytest.raises(Unsupported, match="columnMapping, which the parquet response format"):
+        await world.query(table)
+
+
+async def test_a_table_with_a_change_feed_is_any_reader_s(world, tmp_path):
+    table = numbers(tmp_path, **with_features("changeDataFeed")).append(rows([1, 2]))
+    table.update(pl.col("number") == 1, number=pl.col("number") + 10)
+
+    assert (await world.query(table)).paths == list(table.live)
+    assert (await world.query(table, capabilities=DELTA)).paths == list(table.live)
+
+
+async def test_the_latest_version_is_as_old_as_the_grant_accepts(world, table):
+    fresh = {"freshness": timedelta(seconds=30)}
+    assert (await world.query(table, grant=fresh)).head.version == 2
+    table.append(rows([5]))
+
+    world.grants.now += timedelta(seconds=29)
+    assert (await world.query(table, grant=fresh)).head.version == 2
+    assert (await world.metadata(table, **fresh)).version == 2
+    assert await world.version(table, **fresh) == 2
+    world.grants.now += timedelta(seconds=1)
+    assert (await world.query(table, grant=fresh)).head.version == 3
+
+
+async def test_who_accepts_no_age_gets_the_latest_version(world, table):
+    assert (await world.query(table, grant={"freshness": timedelta(hours=1)})).head.version == 2
+    table.append(rows([5]))
+
+    assert (await world.query(table)).head.version == 3
+    assert await world.version(table) == 3

@@ -1,0 +1,199 @@
+"""Queries for the files of a version: settled before the first line, then answered page by page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field, replace
+
+import polars as pl
+
+from gateway.domain.grant import Grant
+from gateway.errors import InvalidArgument
+from gateway.ports import SnapshotMetrics
+from gateway.services.snapshot.answer.head import render_head
+from gateway.services.snapshot.answer.limit import limited
+from gateway.services.snapshot.answer.negotiation import choose_format
+from gateway.services.snapshot.answer.order import page_rows
+from gateway.services.snapshot.answer.page import ActionKind, LineFormat, render_actions, render_files
+from gateway.services.snapshot.answer.servable import require_servable
+from gateway.services.snapshot.log.table_log import TableLog
+from gateway.services.snapshot.paging import PageLimits
+from gateway.services.snapshot.predicate.hints import JSON, SQL, Hints, parse_hints
+from gateway.services.snapshot.predicate.prune import find_kept
+from gateway.services.snapshot.state.store import SnapshotStore
+from gateway.services.snapshot.token import Binding, FilePosition, FileTokens, bind
+from gateway.services.snapshot.travel import TableView, find_pinned, find_view
+from gateway.v1 import snapshot_pb2 as pb
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HintSettings:
+    """Which predicate hints are evaluated."""
+
+    sql: bool = True
+    json: bool = True
+
+
+class FileQueries:
+    """Answers with the files of a version: the latest, one of the past, or the one that a token pins."""
+
+    def __init__(
+        self,
+        *,
+        store: SnapshotStore,
+        tokens: FileTokens,
+        limits: PageLimits,
+        hints: HintSettings,
+        metrics: SnapshotMetrics,
+    ) -> None:
+        self._store = store
+        self._tokens = tokens
+        self._limits = limits
+        self._hints = hints
+        self._metrics = metrics
+
+    async def answer(
+        self, log: TableLog, grant: Grant, request: pb.QueryRequest
+    ) -> AsyncIterator[pb.QueryResponse]:
+        settled = await self._settle(log, grant, request)
+        yield pb.QueryResponse(head=_head(settled))
+        end = pb.AnswerEnd(refresh_token=self._refresh_token(settled))
+        pages = self._page(settled, end) if settled.count is not None else _all_pages(settled)
+        # One page at a time and only when it is asked for: who stops reading stops the work.
+        while (page := await asyncio.to_thread(next, pages, None)) is not None:
+            yield pb.QueryResponse(page=page)
+        yield pb.QueryResponse(end=end)
+
+    async def _settle(self, log: TableLog, grant: Grant, request: pb.QueryRequest) -> _Settled:
+        """Return all that an answer depends on; raise before its first line what would stop it later."""
+        limit = request.limit_hint if request.HasField("limit_hint") else None
+        if limit is not None and limit < 0:
+            raise InvalidArgument(f"limitHint must be greater than or equal to 0, not {limit}")
+        count = self._limits.count_of(request)
+        binding = bind(grant, request)
+        after = (
+            self._tokens.open_page(request.page_token, binding, FilePosition) if request.page_token else None
+        )
+        view = await self._view(log, grant, request, binding, after)
+        hints = self._parse(request, view)
+        chosen = choose_format(view.snapshot, request.capabilities, grant, discovery=False)
+        kept = await asyncio.to_thread(self._kept, view, hints, grant)
+        return _Settled(
+            request=request,
+            grant=grant,
+            view=view,
+            response_format=chosen,
+            hints=hints,
+            kept=kept,
+            binding=binding,
+            after=after,
+            limit=limit if after is None else after.limit,
+            count=count,
+        )
+
+    async def _view(
+        self,
+        log: TableLog,
+        grant: Grant,
+        request: pb.QueryRequest,
+        binding: Binding,
+        after: FilePosition | None,
+    ) -> TableView:
+        if after is not None:
+            return await find_pinned(self._store, log, grant, request.at, after.version)
+        if request.refresh_token:
+            version = self._tokens.open_refresh(request.refresh_token, binding)
+            return await find_pinned(self._store, log, grant, request.at, version)
+        return await find_view(self._store, log, grant, request.at)
+
+    def _parse(self, request: pb.QueryRequest, view: TableView) -> Hints:
+        sql = request.predicate_hints if self._hints.sql else ()
+        json = request.json_predicate_hints if self._hints.json else ""
+        hints = parse_hints(sql, json, view.snapshot.metadata)
+        sent = {SQL: len(request.predicate_hints), JSON: 1 if request.json_predicate_hints else 0}
+        # Those of a kind that is switched off are skipped as well.
+        hints = replace(hints, skipped={kind: sent[kind] - used for kind, used in hints.used.items()})
+        for kind, used in hints.used.items():
+            if sent[kind]:
+                self._metrics.count_hints(kind, used, hints.skipped[kind])
+        return hints
+
+    def _kept(self, view: TableView, hints: Hints, grant: Grant) -> pl.Series | None:
+        files = view.snapshot.files
+        kept = find_kept(files, hints)
+        if kept is not None:
+            count = int((kept if files.live is None else kept & files.live).sum())
+            self._metrics.count_pruned(count, files.num_files - count)
+        require_servable(files, grant, kept)
+        return kept
+
+    def _refresh_token(self, settled: _Settled) -> str:
+        asked = settled.request.include_refresh_token or settled.request.refresh_token
+        version = settled.view.snapshot.version
+        return self._tokens.make_refresh(version, settled.binding) if asked else ""
+
+    def _page(self, settled: _Settled, end: pb.AnswerEnd) -> Iterator[pb.FilePage]:
+        """Render one page of a paged answer, and put into its end where the next one starts."""
+        after, limit = settled.after, settled.limit
+        if settled.count is None or limit == 0:
+            return
+        key = None if after is None else (after.path, after.vector_id)
+        rows, last = page_rows(settled.view.snapshot.files, settled.kept, key, settled.count)
+        if limit is not None and not rows.is_empty():
+            rows, limit = limited(rows, limit)
+        if last is not None and limit != 0:
+            position = FilePosition(
+                version=settled.view.snapshot.version, path=last[0], vector_id=last[1], limit=limit
+            )
+            end.next_page_token = self._tokens.make_page(position, settled.binding)
+        yield from render_actions(rows, ActionKind.FILE, settled.line, settled.grant)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Settled:
+    """A query of which nothing but the rendering is left to do."""
+
+    request: pb.QueryRequest = field(repr=False)
+    grant: Grant
+    view: TableView
+    response_format: pb.ResponseFormat.ValueType
+    hints: Hints
+    kept: pl.Series | None = field(repr=False)
+    binding: Binding
+    # None: from the first file on.
+    after: FilePosition | None
+    limit: int | None
+    # How many files a page of the answer has; None: all in one.
+    count: int | None
+
+    @property
+    def line(self) -> LineFormat:
+        return LineFormat(
+            response_format=self.response_format,
+            file_id_hash=self.request.file_id_hash,
+            version=self.view.snapshot.version if self.view.is_historical else None,
+            timestamp=self.view.timestamp,
+        )
+
+
+def _head(settled: _Settled) -> pb.TableHead:
+    hints = settled.hints
+    return pb.TableHead(
+        version=settled.view.snapshot.version,
+        response_format=settled.response_format,
+        lines=render_head(
+            settled.view.snapshot,
+            settled.grant,
+            settled.response_format,
+            with_version=settled.view.is_historical,
+            declared=settled.request.capabilities.reader_features,
+        ),
+        hints=pb.HintOutcome(used=sum(hints.used.values()), skipped=sum(hints.skipped.values())),
+    )
+
+
+def _all_pages(settled: _Settled) -> Iterator[pb.FilePage]:
+    return render_files(
+        settled.view.snapshot.files, settled.line, settled.grant, kept=settled.kept, limit=settled.limit
+    )

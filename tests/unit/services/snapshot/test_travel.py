@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from gateway.demo.checkpoint import to_checkpoint
+from gateway.domain.log import checkpoint_name, commit_name
+from gateway.errors import InvalidArgument, Unsupported
+from gateway.services.snapshot.state.store import SnapshotStore
+from gateway.services.snapshot.travel import find_range, find_version, find_view
+from gateway.v1.snapshot_pb2 import TableAt
+from tests.builders import add
+from tests.fakes.faulty_log_reader import STARTED_AT, FaultyLogReader
+from tests.fakes.grants import GRANT, NOON
+from tests.fakes.snapshot_metrics import FakeSnapshotMetrics
+
+_LATEST = TableAt()
+_MINUTE = timedelta(minutes=1)
+_START_MS = 1_735_689_600_000
+
+
+def text(minutes: float) -> str:
+    """Return the time so many minutes after the first commit."""
+    return (STARTED_AT + minutes * _MINUTE).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def version(number: int) -> TableAt:
+    return TableAt(version=number)
+
+
+def time(minutes: float) -> TableAt:
+    return TableAt(timestamp=text(minutes))
+
+
+class Table:
+    """A log whose nth commit was made n minutes after the first, and adds ``n``."""
+
+    def __init__(self, commits: int = 5, /, **configuration: str) -> None:
+        self.reader = FaultyLogReader()
+        self.store = SnapshotStore(memory=10**9, clock=lambda: NOON, metrics=FakeSnapshotMetrics())
+        self.grant = GRANT
+        self.head: list[dict[str, Any]] = [
+            {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+            {"metaData": {"id": "t", "schemaString": "{}", "configuration": configuration}},
+        ]
+        for number in range(commits):
+            self.commit(number, *(self.head if number == 0 else ()))
+
+    def commit(self, number: int, *actions: dict[str, Any]) -> None:
+        # What commits say themselves is ten minutes later than their files.
+        info = {"commitInfo": {"inCommitTimestamp": _START_MS + (number + 10) * 60_000}}
+        content = "\n".join(json.dumps(action) for action in (info, *actions, add(str(number))))
+        self.reader.put(commit_name(number), content.encode(), STARTED_AT + number * _MINUTE)
+
+    def checkpoint(self, number: int) -> None:
+        [content] = to_checkpoint([*self.head, *(add(str(each)) for each in range(number + 1))])
+        self.reader.put(checkpoint_name(number), content)
+
+    async def view(self, at: TableAt):
+        return await find_view(self.store, self.reader.log, self.grant, at)
+
+    async def version_from(self, starting_at: str) -> int:
+        return await find_version(self.store, self.reader.log, self.grant, starting_at)
+
+    async def range(self, start: TableAt, end: TableAt = _LATEST):
+        return await find_range(self.store, self.reader.log, self.grant, start, end)
+
+
+async def test_without_a_point_in_time_the_table_is_as_it_is():
+    view = await Table().view(_LATEST)
+
+    assert (view.snapshot.version, view.is_historical, view.timestamp) == (4, False, None)
+
+
+async def test_the_table_may_be_as_old_as_its_grant_accepts():
+    table = Table()
+    table.grant = replace(GRANT, freshness=timedelta(seconds=10))
+    assert (await table.view(_LATEST)).snapshot.version == 4
+    table.commit(5)
+
+    assert (await table.view(_LATEST)).snapshot.version == 4
+    assert await table.version_from("") == 4
+    table.grant = GRANT
+    assert await table.version_from("") == 5
+    assert (await table.view(_LATEST)).snapshot.version == 5
+
+
+@pytest.mark.parametrize(
+    ("at", "found"),
+    [(version(0), 0), (version(4), 4), (time(0), 0), (time(2.99), 2), (time(3), 3), (time(4), 4)],
+)
+async def test_a_version_or_a_time_is_a_version_with_its_time(at, found):
+    view = await Table().view(at)
+
+    assert (view.snapshot.version, view.snapshot.files.num_files) == (found, found + 1)
+    assert view.is_historical
+    assert view.timestamp == _START_MS + found * 60_000
+
+
+@pytest.mark.parametrize(
+    ("at", "message"),
+    [
+        (version(-1), "greater than or equal to 0"),
+        (version(5), "version 5 is after the latest available version 4"),
+        (time(4.1), "is after the latest available version 4"),
+        (time(-0.1), r"greater than or equal to 2025-01-01T00:00:00\.000Z"),
+        (TableAt(timestamp="yesterday"), "is not a timestamp"),
+    ],
+)
+async def test_a_point_outside_of_the_history_is_refused(at, message):
+    with pytest.raises(InvalidArgument, match=message):
+        await Table().view(at)
+
+
+@pytest.mark.parametrize("at", [version(1), time(1)])
+async def test_a_table_without_history_sharing_refuses_politely(at):
+    table = Table()
+    table.grant = replace(GRANT, history_shared=False)
+    refusal = (
+        "Reading table by version or timestamp is not supported "
+        f"because history sharing is not enabled on table {GRANT.table}"
+    )
+
+    for asked in (table.view(at), table.range(at), table.version_from(text(1))):
+        with pytest.raises(Unsupported, match=refusal):
+            await asked
+    assert (await table.view(_LATEST)).snapshot.version == 4
+    assert await table.version_from("") == 4
+
+
+@pytest.mark.parametrize("at", [version(0), version(1), time(0), time(1.9), time(-5)])
+async def test_what_was_before_the_start_version_is_not_shared(at):
+    table = Table()
+    table.grant = replace(GRANT, start_version=2)
+
+    with pytest.raises(InvalidArgument, match="You can only query table data since version 2"):
+        await table.view(at)
+
+
+async def test_what_was_since_the_start_version_is_shared():
+    table = Table()
+    table.grant = replace(GRANT, start_version=2)
+
+    assert (await table.view(version(2))).snapshot.version == 2
+    assert (await table.view(time(2.5))).snapshot.version == 2
+
+
+async def test_a_start_version_that_is_still_to_come_shares_nothing_of_the_past():
+    table = Table()
+    table.grant = replace(GRANT, start_version=9)
+
+    for asked in (table.view(version(4)), table.view(time(4)), table.range(version(4)), table.range(time(1))):
+        with pytest.raises(InvalidArgument, match="You can only query table data since version 9"):
+            await asked
+
+
+@pytest.mark.parametrize(("minutes", "found"), [(-99, 0), (0, 0), (0.1, 1), (3, 3), (4, 4)])
+async def test_the_version_at_or_after_a_time(minutes, found):
+    assert await Table().version_from(text(minutes)) == found
+
+
+async def test_a_time_after_the_latest_version_has_none():
+    with pytest.raises(InvalidArgument, match="is after the latest available version 4"):
+        await Table().version_from(text(4.1))
+
+
+async def test_the_version_at_or_after_a_time_is_one_that_is_shared():
+    table = Table()
+    table.grant = replace(GRANT, start_version=2)
+
+    assert await table.version_from(text(-99)) == 2
+
+
+async def test_commits_that_say_when_they_were_made_are_believed():
+    table = Table(5, **{"delta.enableInCommitTimestamps": "true"})
+
+    assert (await table.view(time(12.5))).snapshot.version == 2
+    assert (await table.view(version(3))).timestamp == _START_MS + 13 * 60_000
+    assert await table.version_from(text(12.5)) == 3
+    found = await table.range(time(11), time(12.9))
+    assert (found.first, found.last) == (1, 2)
+    assert [found.history.timestamp_of(each) for each in (1, 2)] == [_START_MS + n * 60_000 for n in (11, 12)]
+
+
+async def test_the_time_of_an_old_version_does_not_take_the_latest():
+    table = Table()
+    table.reader.put(commit_name(4), b"nonsense")
+
+    assert (await table.view(version(2))).timestamp == _START_MS + 2 * 60_000
+
+
+async def test_a_version_whose_commit_is_gone_has_no_time():
+    table = Table()
+    table.checkpoint(4)
+    table.reader.remove(*(commit_name(number) for number in range(5)))
+
+    assert (await table.view(version(4))).timestamp is None
+    with pytest.raises(Unsupported, match="no longer holds the commits that tell"):
+        await table.view(time(4))
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "found"),
+    [
+        (version(0), _LATEST, (0, 4)),
+        (version(2), version(2), (2, 2)),
+        (version(1), version(3), (1, 3)),
+        (version(1), version(99), (1, 4)),
+        (version(4), _LATEST, (4, 4)),
+        (time(-9), _LATEST, (0, 4)),
+        (time(0.5), time(3.5), (1, 3)),
+        (time(1), time(3), (1, 3)),
+        (time(1), time(99), (1, 4)),
+        (version(1), time(2), (1, 2)),
+        (time(1), version(2), (1, 2)),
+    ],
+)
+async def test_a_range_includes_both_of_its_ends(start, end, found):
+    first, last, listing, history = await Table().range(start, end)
+
+    assert (first, last) == found
+    assert set(range(first, last + 1)) <= set(listing.commits)
+    assert history.timestamp_of(last) == _START_MS + last * 60_000
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "message"),
+    [
+        (version(5), _LATEST, "version 5 is after the latest available version 4"),
+        (time(4.5), _LATEST, "is after the latest available version 4"),
+        (version(3), version(2), "ends with version 2, before its start, version 3"),
+        (version(3), version(-1), "ends with version -1, before its start"),
+        (time(2.1), time(2.9), "ends with version 2, before its start, version 3"),
+        (version(0), time(-1), "before the earliest available version 0"),
+        (version(-1), _LATEST, "greater than or equal to 0"),
+        (_LATEST, _LATEST, "takes a startingVersion or a startingTimestamp"),
+    ],
+)
+async def test_a_range_that_cannot_be_is_refused(start, end, message):
+    with pytest.raises(InvalidArgument, match=message):
+        await Table().range(start, end)
+
+
+async def test_a_range_begins_with_the_start_version_at_the_earliest():
+    table = Table()
+    table.grant = replace(GRANT, start_version=2)
+
+    with pytest.raises(InvalidArgument, match="You can only query table data since version 2"):
+        await table.range(version(1))
+    assert (await table.range(time(-9)))[:2] == (2, 4)
+
+
+async def test_a_range_whose_commits_are_gone_is_refused():
+    table = Table()
+    table.checkpoint(2)
+    table.reader.remove(commit_name(0), commit_name(1))
+
+    with pytest.raises(InvalidArgument, match="changes of version 1, only those since version 2"):
+        await table.range(version(1))
+    assert (await table.range(version(2)))[:2] == (2, 4)
