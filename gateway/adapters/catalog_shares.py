@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
 from typing import Final
 
 from gateway.adapters.catalog_index import ShareIndex, Sorted, sort_items
@@ -22,8 +23,10 @@ _DEFAULT_MODES: Final = (AccessMode.URL,)
 class ShareReader:
     """Reads shares whose names ``load`` has checked, and keeps every fault that it finds on the way."""
 
-    def __init__(self, faults: list[Fault]) -> None:
+    def __init__(self, faults: list[Fault], freshness: timedelta = timedelta(0)) -> None:
         self._faults = faults
+        # Of tables that do not say.
+        self._freshness = freshness
 
     def read(self, configs: Iterable[ShareConfig]) -> dict[str, ShareIndex]:
         """Return the shares by folded name."""
@@ -74,6 +77,7 @@ class ShareReader:
                     history_shared=table.history_shared,
                     start_version=table.start_version,
                     r2_credentials=table.r2_credentials,
+                    freshness=self._freshness if table.freshness is None else table.freshness,
                 ),
             )
 

@@ -95,7 +95,7 @@ class YamlCatalog:
 def build_index(config: Config) -> CatalogIndex:
     """Return the catalog of a configuration; raise ``ConfigError`` with all that is wrong with it."""
     faults: list[Fault] = []
-    shares = ShareReader(faults).read(config.shares)
+    shares = ShareReader(faults, config.snapshots.freshness).read(config.shares)
     principals = PrincipalReader(faults).read(config)
     if faults:
         raise ConfigError(faults)
@@ -146,6 +146,7 @@ def _content(shares: Mapping[str, ShareIndex], principals: PrincipalIndex) -> It
                 table.history_shared,
                 table.start_version,
                 table.r2_credentials,
+                table.freshness,
             )
     for principal in sorted(_principals(principals), key=lambda principal: principal.name):
         permissions = sorted(permission.value for permission in principal.permissions)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from gateway.config.redis import CacheConfig
-from gateway.config.section import Moment, Section, Size, Span
+from gateway.config.section import Age, Moment, Section, Size, Span
 from gateway.config.value import (
     parse_format_version,
     parse_share_names,
@@ -25,16 +25,12 @@ from gateway.domain.table import AccessMode
 ShareNames = Annotated[tuple[str, ...] | Literal["*"], BeforeValidator(parse_share_names)]
 Targets = Annotated[str | tuple[str, ...], BeforeValidator(parse_targets)]
 
+_HOUR_MS: Final = 60 * 60 * 1000
+
 # Keys of the reference server that mean nothing here, and what to do instead.
 NOT_APPLICABLE: Final[Mapping[str, str]] = {
     "deltaTableCacheSize": "snapshots are bounded by bytes: set snapshots.memory",
-    "stalenessAcceptable": "every request checks the log for new commits, once for all that ask at a time",
-    "evaluatePredicateHints": "hints are not evaluated yet: answers name every file",
-    "evaluateJsonPredicateHints": "hints are not evaluated yet: answers name every file",
-    "evaluateJsonPredicateHintsV2": "hints are not evaluated yet: answers name every file",
-    "queryTablePageSizeLimit": "answers are streamed whole",
-    "queryTablePageTokenTtlMs": "answers are streamed whole",
-    "refreshTokenTtlMs": "no refresh tokens are handed out yet",
+    "stalenessAcceptable": "every request looks for new commits unless snapshots.freshness is set",
 }
 
 
@@ -67,6 +63,8 @@ class TableConfig(ReferenceSection):
     access_modes: tuple[AccessMode, ...] | None = None
     # Whether answers repeat the keys as r2Credentials, for clients of the protocol's draft.
     r2_credentials: bool = False
+    # How old an answer about the latest version may be; left out: snapshots.freshness.
+    freshness: Age | None = None
 
 
 class SchemaConfig(ReferenceSection):
@@ -253,6 +251,8 @@ class CredentialsConfig(Section):
 class SnapshotsConfig(Section):
     # How much memory the snapshots kept in this process may take.
     memory: Size = 2 * 1024 * 1024 * 1024
+    # How old an answer about a table's latest version may be, unless the table's own entry says otherwise.
+    freshness: Age = timedelta(0)
 
 
 class Config(ReferenceSection):
@@ -270,6 +270,14 @@ class Config(ReferenceSection):
     ssl: SslConfig | None = None
     pre_signed_url_timeout_seconds: int = Field(default=3600, ge=60, le=7 * 24 * 3600)
     request_timeout_seconds: int = Field(default=300, ge=1)
+    # Whether hints leave out files that cannot hold a matching row. Of JSON, either of the two is enough.
+    evaluate_predicate_hints: bool = True
+    evaluate_json_predicate_hints: bool = True
+    evaluate_json_predicate_hints_v2: bool = True
+    # The most files of an answer whose client asks for pages; without maxFiles answers are streamed whole.
+    query_table_page_size_limit: int = Field(default=100_000, ge=1, le=2**31 - 1)
+    query_table_page_token_ttl_ms: int = Field(default=72 * _HOUR_MS, ge=1, le=30 * 24 * _HOUR_MS)
+    refresh_token_ttl_ms: int = Field(default=24 * _HOUR_MS, ge=1, le=30 * 24 * _HOUR_MS)
 
     # Our own.
     # What recipients put before ``/shares``; profiles and local URLs are made from it.

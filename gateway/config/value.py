@@ -49,6 +49,16 @@ def parse_span(value: object) -> timedelta:
     raise ValueError("must be a span of time such as 30s, 5m or 1h, at most ten years")
 
 
+def parse_age(value: object) -> timedelta:
+    """Return how old something may be: a span of at most a day, or 0."""
+    if value == timedelta(0) or _text(value) in {"0", "0s"}:
+        return timedelta(0)
+    age = parse_span(value)
+    if age > timedelta(days=1):
+        raise ValueError("must be 0, or a span of time of at most a day, such as 30s or 5m")
+    return age
+
+
 def parse_size(value: object) -> int:
     """Return the bytes of ``64MiB``, ``16KiB`` or a number of bytes."""
     match = _SIZE.fullmatch(_text(value))

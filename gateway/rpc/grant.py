@@ -96,6 +96,7 @@ def to_claims(grant: Grant, issued_at: datetime) -> dict[str, Any]:
         "acc": [mode.value for mode in grant.access_modes],
         "hist": grant.history_shared,
         "start": grant.start_version,
+        "fresh": grant.freshness // timedelta(milliseconds=1),
         "rev": None if grant.revoked_at is None else round(grant.revoked_at.timestamp() * 1000),
         "gen": grant.generation,
     }
@@ -115,6 +116,7 @@ def from_claims(claims: Mapping[str, Any]) -> Grant:
         access_modes=tuple(AccessMode(text) for text in _texts(claims, "acc")),
         history_shared=_flag(claims["hist"]),
         start_version=_number(claims["start"]),
+        freshness=timedelta(milliseconds=_number(claims["fresh"])),
         revoked_at=_moment(claims["rev"]),
         generation=_text(claims["gen"]),
         expires_at=datetime.fromtimestamp(_number(claims["exp"]), tz=UTC),

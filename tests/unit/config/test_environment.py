@@ -87,11 +87,11 @@ def test_an_unknown_variable_is_a_fault_with_the_nearest_right_name(name, sugges
 
 
 def test_a_variable_for_a_key_without_meaning_is_a_warning():
-    _, report = overlaid({"SLUICE_EVALUATE_JSON_PREDICATE_HINTS_V2": "true"})
+    _, report = overlaid({"SLUICE_DELTA_TABLE_CACHE_SIZE": "10"})
     assert not report.has_faults
     assert report.warnings() == (
-        "SLUICE_EVALUATE_JSON_PREDICATE_HINTS_V2: has no effect here: hints are not evaluated yet: "
-        "answers name every file",
+        "SLUICE_DELTA_TABLE_CACHE_SIZE: has no effect here: snapshots are bounded by bytes: "
+        "set snapshots.memory",
     )
 
 

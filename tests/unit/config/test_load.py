@@ -66,10 +66,9 @@ def test_a_reference_servers_file_is_read_as_it_is(file):
     assert [warning.split(":")[0] for warning in loaded.warnings] == [
         "deltaTableCacheSize",
         "stalenessAcceptable",
-        "evaluatePredicateHints",
-        "evaluateJsonPredicateHints",
-        "queryTablePageSizeLimit",
     ]
+    assert loaded.config.evaluate_predicate_hints
+    assert loaded.config.query_table_page_size_limit == 10000
 
 
 def test_our_own_keys_extend_it(file):

@@ -23,6 +23,7 @@ def test_entries_are_named_as_in_the_file():
         "auxiliaryLocations",
         "accessModes",
         "r2Credentials",
+        "freshness",
     ]
 
 

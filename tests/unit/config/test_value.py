@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from gateway.config.value import (
     Plain,
+    parse_age,
     parse_format_version,
     parse_moment,
     parse_share_names,
@@ -70,6 +71,28 @@ def test_a_span_is_a_number_with_a_unit_or_seconds(written, span):
 def test_what_is_no_span_is_refused(written):
     with pytest.raises(ValueError, match="a span of time such as"):
         parse_span(written)
+
+
+@pytest.mark.parametrize(
+    ("written", "age"),
+    [
+        (0, timedelta(0)),
+        ("0", timedelta(0)),
+        ("0s", timedelta(0)),
+        (timedelta(0), timedelta(0)),
+        ("30s", timedelta(seconds=30)),
+        (5, timedelta(seconds=5)),
+        ("24h", timedelta(days=1)),
+    ],
+)
+def test_an_age_is_nothing_or_a_span(written, age):
+    assert parse_age(written) == age
+
+
+@pytest.mark.parametrize("written", ["", "-1s", "25h", "never", None, False, [], float("nan")])
+def test_what_is_no_age_is_refused(written):
+    with pytest.raises(ValueError, match="a span of time"):
+        parse_age(written)
 
 
 @given(st.integers(min_value=1, max_value=10**8), st.sampled_from(["ms", "s"]))

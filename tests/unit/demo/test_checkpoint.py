@@ -18,7 +18,7 @@ def test_every_action_is_a_row_with_one_column_set():
 
     frame = read(content)
 
-    assert frame.columns == ["txn", "add", "remove", "metaData", "protocol"]
+    assert frame.columns == ["txn", "domainMetadata", "metaData", "protocol", "add", "remove"]
     set_columns = [[name for name, value in row.items() if value is not None] for row in frame.to_dicts()]
     assert set_columns == [["protocol"], ["add"], ["remove"]]
 

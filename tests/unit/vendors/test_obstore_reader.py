@@ -38,6 +38,12 @@ async def listed(reader: ObstoreReader, start: str = "") -> list[str]:
     return [file.name for file in await reader.list_log(TABLE, start=start)]
 
 
+async def test_a_sidecar_of_a_checkpoint_is_read_by_its_name_below_the_log(store):
+    obstore.put(store, "sales/orders/_delta_log/_sidecars/b c.parquet", b"adds")
+
+    assert await ObstoreReader(store).read_log(TABLE, "_sidecars/b c.parquet") == b"adds"
+
+
 async def test_only_files_directly_below_the_log_are_listed_by_name(store):
     found = await ObstoreReader(store).list_log(TABLE, start="")
 
