@@ -19,7 +19,7 @@ Progress = Callable[[str], None]
 SHARE: Final = "sample"
 SHARE_COMMENT: Final = "tables to try the gateway with"
 # To be raised with any change of what the tables hold: an older sample is then built anew.
-SAMPLE_VERSION: Final = 1
+SAMPLE_VERSION: Final = 2
 
 _MARKER: Final = "sample.json"
 

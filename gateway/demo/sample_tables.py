@@ -12,6 +12,7 @@ from typing import Any, Final
 import polars as pl
 
 from gateway.demo.data_file import to_data_file
+from gateway.demo.feature_tables import change_feed, column_mapping, deletion_vectors, v2_checkpoint
 from gateway.demo.schema import Field, array_of, map_of, struct_of
 from gateway.demo.table_builder import TableBuilder
 
@@ -282,6 +283,34 @@ SAMPLE_TABLES: Final = (
         name="cleaned_up",
         comment="a checkpoint in parts, and no commits before it",
         build=_cleaned_up,
+        history_shared=True,
+    ),
+    SampleTable(
+        schema="features",
+        name="deletion_vectors",
+        comment="rows deleted by deletion vectors, inline and in files",
+        build=deletion_vectors,
+        history_shared=True,
+    ),
+    SampleTable(
+        schema="features",
+        name="column_mapping",
+        comment="columns renamed, dropped and added",
+        build=column_mapping,
+        history_shared=True,
+    ),
+    SampleTable(
+        schema="features",
+        name="change_feed",
+        comment="an insert, an update and a delete, with their changes",
+        build=change_feed,
+        history_shared=True,
+    ),
+    SampleTable(
+        schema="features",
+        name="v2_checkpoint",
+        comment="a checkpoint with sidecars, and times in the commits",
+        build=v2_checkpoint,
         history_shared=True,
     ),
     SampleTable(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 import polars as pl
@@ -37,9 +37,10 @@ class Field:
     name: str
     type: DeltaType
     comment: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        metadata = {"comment": self.comment} if self.comment else {}
+        metadata = {**({"comment": self.comment} if self.comment else {}), **self.metadata}
         return {"name": self.name, "type": self.type, "nullable": True, "metadata": metadata}
 
 
