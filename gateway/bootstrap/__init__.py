@@ -121,6 +121,7 @@ class _Process:
             catalog=self._catalog,
             storages=self._storages,
             audit=self._audit,
+            registry=self._metrics.registry,
             clock=utcnow,
         )
         servers = [self._local.as_server()]

@@ -8,8 +8,10 @@ from datetime import timedelta
 from typing import Any, Final
 
 from grpc import aio
+from prometheus_client import CollectorRegistry
 
 from gateway.adapters.keyring import Keyring
+from gateway.adapters.snapshot_metrics import PrometheusSnapshotMetrics
 from gateway.config.schema import Config, ServiceName
 from gateway.domain.grant import Audience
 from gateway.domain.key import Purpose
@@ -18,7 +20,12 @@ from gateway.rpc.grant import GrantVerifier
 from gateway.services.catalog.grant_signer import GrantSigner
 from gateway.services.catalog.servicer import CatalogServicer
 from gateway.services.presign.servicer import PresignServicer
+from gateway.services.snapshot.change_query import ChangeQueries
+from gateway.services.snapshot.file_query import FileQueries, HintSettings
+from gateway.services.snapshot.paging import PageLimits
 from gateway.services.snapshot.servicer import SnapshotServicer
+from gateway.services.snapshot.state.store import SnapshotStore
+from gateway.services.snapshot.token import FileTokens
 from gateway.services.vending.servicer import VendingServicer
 from gateway.v1 import catalog_pb2_grpc, presign_pb2_grpc, snapshot_pb2_grpc, vending_pb2_grpc
 
@@ -42,6 +49,7 @@ class Parts:
     catalog: CatalogStore
     storages: Storages
     audit: AuditLog
+    registry: CollectorRegistry
     clock: Clock
 
 
@@ -63,13 +71,33 @@ def _catalog(parts: Parts) -> Register:
 
 
 def _snapshot(parts: Parts) -> Register:
+    config = parts.config
+    metrics = PrometheusSnapshotMetrics(parts.registry)
+    store = SnapshotStore(memory=config.snapshots.memory, clock=parts.clock, metrics=metrics)
+    tokens = FileTokens(
+        page_keys=parts.keyring.keys(Purpose.FILE_PAGE),
+        refresh_keys=parts.keyring.keys(Purpose.REFRESH),
+        page_life=timedelta(milliseconds=config.query_table_page_token_ttl_ms),
+        refresh_life=timedelta(milliseconds=config.refresh_token_ttl_ms),
+        clock=parts.clock,
+    )
+    limits = PageLimits(files=config.query_table_page_size_limit)
     servicer = SnapshotServicer(
         storages=parts.storages,
         verifier=_verifier(parts, Audience.SNAPSHOT),
-        clock=parts.clock,
-        memory=parts.config.snapshots.memory,
+        store=store,
+        files=FileQueries(
+            store=store, tokens=tokens, limits=limits, hints=_hint_settings(config), metrics=metrics
+        ),
+        changes=ChangeQueries(store=store, tokens=tokens, limits=limits),
     )
     return _adder(snapshot_pb2_grpc.add_SnapshotServicer_to_server, servicer)
+
+
+def _hint_settings(config: Config) -> HintSettings:
+    # The reference server has a key for each of its two ways to evaluate JSON; here there is one way.
+    json = config.evaluate_json_predicate_hints or config.evaluate_json_predicate_hints_v2
+    return HintSettings(sql=config.evaluate_predicate_hints, json=json)
 
 
 def _presign(parts: Parts) -> Register:
