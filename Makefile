@@ -26,7 +26,7 @@ dev_ready := .venv/.dev
 client_ready := .venv-client/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast test-all test-integration test-e2e components lint format proto proto-check \
+.PHONY: help run test test-fast test-all test-integration test-e2e test-deep components lint format proto proto-check \
 	proto-breaking bench lock clean
 
 help: ## List the targets
@@ -49,6 +49,9 @@ test-integration: $(dev_ready) $(client_ready) ## Run the tests against real com
 
 test-e2e: $(dev_ready) $(client_ready) ## Run the tests with clients in processes of their own
 	@$(bin)/pytest -m "e2e and not system" $(TESTS)
+
+test-deep: $(dev_ready) $(client_ready) ## Run the random tests for longer, with other seeds (an hour)
+	@$(bin)/pytest -m deep $(TESTS)
 
 # Not a stamp: the programs lie outside this folder, and looking whether they are there takes no time.
 components: ## Install the programs that test-all needs into the user's cache, once (10 minutes)
@@ -80,7 +83,7 @@ proto-check: $(dev_ready) ## Check that gateway/v1 is what `make proto` would wr
 proto-breaking: $(dev_ready) ## Check that the protos still understand the last release (AGAINST=ref)
 	@.ci/check-proto compatible $(AGAINST)
 
-bench: $(dev_ready) ## Run the benchmarks (BENCH=name for one); results go to bench/results
+bench: $(dev_ready) $(client_ready) ## Run the benchmarks (BENCH=name for one); results go to bench/results
 	@$(bin)/python -m bench $(BENCH)
 
 lock: $(dev_ready) ## Pin the newest versions that pyproject.toml allows, with hashes

@@ -30,12 +30,24 @@ class Peer:
 
 def measure_peer(peer: Peer, operation: str, load: Load) -> None:
     """Put a load on a peer, and keep what came of it."""
-    before = _cpu_seconds(peer.pids)
+    before = cpu_seconds(peer.pids)
     outcome = measure(load)
     served = outcome.requests_per_second * (load.seconds + load.warm_up)
     peer.rates.setdefault(operation, []).append(outcome.requests_per_second)
     peer.latencies.setdefault(operation, []).append(outcome.p99_ms)
-    peer.cpu.setdefault(operation, []).append((_cpu_seconds(peer.pids) - before) / served * 1e6)
+    peer.cpu.setdefault(operation, []).append((cpu_seconds(peer.pids) - before) / served * 1e6)
+
+
+def cpu_seconds(pids: list[int]) -> float:
+    """Return the processor time that the processes have used; 0 where the system does not tell."""
+    ticks = 0
+    for pid in pids:
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return 0
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def gateway_peer(name: str, deployment: Deployment) -> Peer:
@@ -61,15 +73,3 @@ def bare_peer(name: str, answers: list[bare.Answer], *, with_uvloop: bool) -> It
             yield Peer(name=name, origin=f"http://127.0.0.1:{port}", pids=[process.pid])
         finally:
             process.terminate()
-
-
-def _cpu_seconds(pids: list[int]) -> float:
-    """Return the processor time that the processes have used; 0 where the system does not tell."""
-    ticks = 0
-    for pid in pids:
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            return 0
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")

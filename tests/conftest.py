@@ -17,10 +17,10 @@ os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 settings.register_profile("sluice", deadline=None)
 settings.load_profile("sluice")
 
-pytest_plugins = ["tests.stores.fixtures"]
+pytest_plugins = ["tests.oracles.fixtures", "tests.stores.fixtures"]
 
 _TESTS = Path(__file__).parent
-_SLOW = frozenset({"integration", "e2e", "slow", "system"})
+_SLOW = frozenset({"integration", "e2e", "slow", "system", "deep"})
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -32,10 +32,18 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(ComponentReport())
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if "deep" not in str(config.option.markexpr):
+        _leave_out(config, items, "deep")
     for item in items:
         folder = item.path.relative_to(_TESTS).parts[0]
         if folder in ("integration", "e2e"):
             item.add_marker(folder)
         if _SLOW.isdisjoint(mark.name for mark in item.iter_markers()):
             item.add_marker("fast")
+
+
+def _leave_out(config: pytest.Config, items: list[pytest.Item], mark: str) -> None:
+    marked = [item for item in items if item.get_closest_marker(mark)]
+    config.hook.pytest_deselected(items=marked)
+    items[:] = [item for item in items if item not in marked]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,13 +20,17 @@ class ClientError(Exception):
 
 
 class OfficialClient:
-    """Calls the functions of ``read_with_client.py`` in a process that lives as long as this object."""
+    """Calls the functions of a module in a process that lives as long as this object."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str = "tests.e2e.read_with_client") -> None:
         require_environment()
-        script = Path(__file__).with_name("read_with_client.py")
         self._process = subprocess.Popen(
-            [PYTHON, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
+            [PYTHON, "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env=environment(),
         )
 
     def call(self, name: str, *arguments: object, **options: object) -> Any:

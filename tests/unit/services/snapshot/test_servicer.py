@@ -418,7 +418,10 @@ async def test_deletion_vectors_are_served_in_delta_with_urls_of_their_own(world
     answer = await world.query(deleted, capabilities=DELTA)
 
     assert answer.protocol["deltaProtocol"]["readerFeatures"] == ["deletionVectors"]
-    found = {path_of(fields): (file, fields) for file, (_, fields) in zip(answer.files, answer.actions)}
+    found = {
+        path_of(fields): (file, fields)
+        for file, (_, fields) in zip(answer.files, answer.actions, strict=True)
+    }
     in_file, inline, without = (found[path] for path in sorted(deleted.live))
     vector = in_file[1]["deletionVector"]
     assert (vector["storageType"], vector["cardinality"], vector["offset"]) == ("p", 2, 1)

@@ -11,7 +11,7 @@ from gateway.demo.checkpoint import to_checkpoint
 from gateway.domain.log import checkpoint_name, commit_name
 from gateway.errors import InvalidArgument, Unsupported
 from gateway.services.snapshot.state.store import SnapshotStore
-from gateway.services.snapshot.travel import find_range, find_version, find_view
+from gateway.services.snapshot.travel import find_pinned, find_range, find_version, find_view
 from gateway.v1.snapshot_pb2 import TableAt
 from tests.builders import add
 from tests.fakes.faulty_log_reader import STARTED_AT, FaultyLogReader
@@ -262,3 +262,85 @@ async def test_a_range_whose_commits_are_gone_is_refused():
     with pytest.raises(InvalidArgument, match="changes of version 1, only those since version 2"):
         await table.range(version(1))
     assert (await table.range(version(2)))[:2] == (2, 4)
+
+
+async def pinned(table: Table, number: int, at: TableAt = _LATEST):
+    return await find_pinned(table.store, table.reader.log, table.grant, at, number)
+
+
+@pytest.mark.parametrize("number", [0, 3, 4])
+@pytest.mark.parametrize("history_shared", [True, False])
+async def test_a_pinned_version_is_shown_as_the_latest_that_it_was(number, history_shared):
+    table = Table()
+    table.grant = replace(GRANT, history_shared=history_shared)
+
+    view = await pinned(table, number)
+
+    assert (view.snapshot.version, view.snapshot.files.num_files) == (number, number + 1)
+    assert (view.is_historical, view.timestamp) == (False, None)
+
+
+@pytest.mark.parametrize("at", [version(3), time(3.5), time(1)])
+async def test_a_pinned_version_of_the_past_is_shown_as_such_whatever_its_time_means_by_now(at):
+    view = await pinned(Table(), 3, at)
+
+    assert (view.snapshot.version, view.is_historical) == (3, True)
+    assert view.timestamp == _START_MS + 3 * 60_000
+
+
+async def test_a_pinned_version_of_the_past_takes_history_that_is_shared():
+    table = Table()
+    table.grant = replace(GRANT, history_shared=False)
+
+    with pytest.raises(Unsupported, match="Reading table by version or timestamp is not supported"):
+        await pinned(table, 3, version(3))
+
+
+async def test_a_pinned_version_that_is_the_latest_takes_no_look_at_the_whole_log():
+    table = Table()
+    await table.view(_LATEST)
+    table.reader.listed.clear()
+    table.reader.read.clear()
+
+    await pinned(table, 4)
+
+    assert table.reader.listed == [commit_name(4).removesuffix(".json")]
+    assert table.reader.read == []
+
+
+async def test_a_pinned_version_is_found_however_old_an_answer_about_the_latest_may_be():
+    table = Table()
+    table.grant = replace(GRANT, freshness=timedelta(hours=1))
+    await table.view(_LATEST)
+    table.commit(5)
+
+    # Another process has seen it already.
+    assert (await pinned(table, 5)).snapshot.version == 5
+    assert (await pinned(table, 4)).snapshot.version == 4
+
+
+@pytest.mark.parametrize("at", [_LATEST, version(9)])
+async def test_a_pinned_version_that_the_log_has_not_come_to_is_refused(at):
+    with pytest.raises(InvalidArgument, match="version 9 is after the latest available version 4"):
+        await pinned(Table(), 9, at)
+
+
+@pytest.mark.parametrize("at", [_LATEST, version(1)])
+async def test_a_pinned_version_that_is_no_longer_shared_is_refused(at):
+    table = Table()
+    table.grant = replace(GRANT, start_version=2)
+
+    with pytest.raises(InvalidArgument, match="You can only query table data since version 2"):
+        await pinned(table, 1, at)
+    assert (await pinned(table, 2)).snapshot.version == 2
+
+
+@pytest.mark.parametrize("at", [_LATEST, version(1)])
+async def test_a_pinned_version_whose_files_are_gone_is_refused_by_name(at):
+    table = Table()
+    table.checkpoint(3)
+    table.reader.remove(*(commit_name(number) for number in range(3)))
+
+    with pytest.raises(Unsupported, match=commit_name(0)):
+        await pinned(table, 1, at)
+    assert (await pinned(table, 3)).snapshot.version == 3

@@ -223,7 +223,7 @@ async def _all_pages(
     asks: Sequence[Callable[..., Any]], table: TableBuilder, fields: dict[str, Any]
 ) -> list[Answer]:
     answers: list[Answer] = []
-    token = ""
+    token = fields.pop("page_token", "")
     for ask in cycle(asks):
         answers.append(await ask(table, page_token=token, **fields))
         token = answers[-1].end.next_page_token

@@ -1,0 +1,230 @@
+"""The official client reads every table that Spark writes, in both formats, and its frame is Spark's."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from gateway.commands.bearer import hash_of
+from gateway.domain.window import EPOCH
+from tests.components import ALL_IN_ONE, CLIENT, SPARK_WRITER
+from tests.deployments import all_in_one
+from tests.e2e.official_client import ClientError, OfficialClient
+from tests.oracles.fixtures import SparkTables
+from tests.oracles.plan import TABLES
+
+pytestmark = [
+    pytest.mark.component(ALL_IN_ONE),
+    pytest.mark.component(CLIENT),
+    pytest.mark.component(SPARK_WRITER),
+    # Java and Maven come from apt.
+    pytest.mark.system,
+]
+
+SHARE, SCHEMA = "spark", "tables"
+# What the client declares that it reads, and what says nothing about the files.
+DECLARED = frozenset({"deletionVectors", "columnMapping", "timestampNtz"})
+ABOUT_THE_LOG = frozenset({"v2Checkpoint", "vacuumProtocolCheck"})
+# The client's own columns of a change feed: in its two formats it gives a time of another kind.
+COMMIT_TIME = "_commit_timestamp"
+
+every_table = pytest.mark.parametrize("name", TABLES)
+both_formats = pytest.mark.parametrize("use_delta_format", [True, False], ids=["delta", "parquet"])
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A gateway that shares what Spark wrote, and the official client before it."""
+
+    profile: Path
+    client: OfficialClient
+
+    def ask(self, call: str, name: str, **options: object) -> Any:
+        return self.client.call(call, f"{self.profile}#{SHARE}.{SCHEMA}.{name}", **options)
+
+
+@pytest.fixture(scope="module")
+def shared(spark_tables, tmp_path_factory) -> Iterator[Shared]:
+    directory = tmp_path_factory.mktemp("deployment")
+    token = secrets.token_urlsafe(32)
+    client = OfficialClient("tests.oracles.client_frames")
+    with all_in_one(directory, settings(spark_tables, token)) as deployment:
+        profile = directory / "reader.share"
+        profile.write_text(
+            json.dumps({"shareCredentialsVersion": 1, "endpoint": deployment.base_url, "bearerToken": token})
+        )
+        yield Shared(profile, client)
+    client.close()
+
+
+def settings(tables: SparkTables, token: str) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "shares": [{"name": SHARE, "schemas": [{"name": SCHEMA, "tables": [*map(entry(tables), TABLES)]}]}],
+        "storages": [{"name": "spark", "prefix": str(tables.directory), "vendor": "local"}],
+        "recipients": [{"name": "reader", "tokens": [{"hash": hash_of(token)}], "shares": [SHARE]}],
+        # The client reads files one after the other, as fast as it can.
+        "limits": {"rate": {"requestsPerSecond": 100_000, "burst": 100_000}},
+    }
+
+
+def entry(tables: SparkTables) -> Callable[[str], dict[str, Any]]:
+    def of(name: str) -> dict[str, Any]:
+        found = {"name": name, "location": str(tables.path(name)), "historyShared": True}
+        # A clone's files lie where the table is that it was cloned from.
+        source = tables.path(name).with_name("source")
+        return found | ({"auxiliaryLocations": [str(source)]} if source.exists() else {})
+
+    return of
+
+
+@every_table
+@both_formats
+def test_every_version_has_the_rows_that_spark_reads(shared, spark_tables, name, use_delta_format):
+    for version, state in with_rows(spark_tables, name).items():
+        options = {"version": version, "use_delta_format": use_delta_format}
+        if missing := not_in_format(state, use_delta_format=use_delta_format):
+            with pytest.raises(ClientError, match="Unsupported Delta Table Properties") as refused:
+                shared.ask("load", name, **options)
+            assert all(feature in str(refused.value) for feature in missing)
+        else:
+            assert shared.ask("load", name, **options) == frame_of(state), version
+
+
+@every_table
+def test_the_latest_version_is_read_in_the_format_that_the_gateway_chooses(shared, spark_tables, name):
+    latest = max(spark_tables.said(name)["versions"])
+    state = spark_tables.said(name)["versions"][latest]
+    if not_in_format(state, use_delta_format=True):
+        with pytest.raises(ClientError, match="Unsupported Delta Table Properties"):
+            shared.ask("load", name)
+    else:
+        assert shared.ask("load", name) == frame_of(state)
+
+
+@every_table
+def test_a_limit_gives_as_many_rows_of_the_table(shared, spark_tables, name):
+    state = last(with_rows(spark_tables, name))
+    if not_in_format(state, use_delta_format=True):
+        pytest.skip("the client does not read such tables")
+    for limit in (0, 1, 3):
+        found = shared.ask("load", name, limit=limit)
+        assert len(found["rows"]) == min(limit, len(state["rows"]))
+        assert set(found["rows"]) <= set(state["rows"])
+
+
+@every_table
+def test_a_timestamp_means_the_version_that_it_means_to_spark(shared, spark_tables, name):
+    for version, state in with_rows(spark_tables, name).items():
+        if "timestamp" not in state or not_in_format(state, use_delta_format=True):
+            continue
+        text = (EPOCH + timedelta(milliseconds=state["timestamp"])).isoformat(timespec="milliseconds")
+        assert shared.ask("version_at", name, starting_timestamp=text) == version
+        found = shared.ask("load", name, timestamp=text, use_delta_format=True)
+        assert found == frame_of(state), version
+
+
+def changes_of_tables() -> list[str]:
+    return [name for name in TABLES if name.startswith(("feed", "history"))]
+
+
+@pytest.mark.parametrize("name", changes_of_tables())
+@both_formats
+def test_changes_are_those_that_spark_reads(shared, spark_tables, name, use_delta_format):
+    said = spark_tables.said(name)
+    for changes in said["changes"]:
+        states = [said["versions"][version] for version in range(changes["first"], changes["last"] + 1)]
+        if not all(has_files(spark_tables.path(name), state) for state in states):
+            continue
+        options = {
+            "starting_version": changes["first"],
+            "ending_version": changes["last"],
+            "use_delta_format": use_delta_format,
+        }
+        if "error" in changes or any(
+            not_in_format(state, use_delta_format=use_delta_format) for state in states
+        ):
+            with pytest.raises(ClientError):
+                shared.ask("load_changes", name, **options)
+        else:
+            found = shared.ask("load_changes", name, **options)
+            assert without_time(found) == without_time(frame_of(changes)), (changes["first"], changes["last"])
+
+
+def why_refused(changes: dict[str, Any], states: list[Any], *, use_delta_format: bool) -> str | None:
+    """Return what is said of a range of changes that cannot be had."""
+    if any(not_in_format(state, use_delta_format=use_delta_format) for state in states):
+        return "Unsupported Delta Table Properties"
+    if "error" in changes:
+        return "400"
+    schemas = {state["metaData"]["schemaString"] for state in (states[0], states[-1])}
+    if use_delta_format and len(schemas) > 1:
+        # The kernel's own rule, which goes further than Spark's.
+        return "Start and end version schemas are different"
+    return None
+
+
+def with_rows(tables: SparkTables, name: str) -> dict[int, Any]:
+    """Return the versions of which Spark has put down the rows, and that can still be read."""
+    return {
+        version: state
+        for version, state in tables.said(name)["versions"].items()
+        if "rows" in state and state["readable"] and has_files(tables.path(name), state)
+    }
+
+
+def last(states: dict[int, Any]) -> Any:
+    return states[max(states)]
+
+
+def has_files(table: Path, state: dict[str, Any]) -> bool:
+    """Tell whether a version still has its files, which a vacuum takes away."""
+    return all(place_of(table, file["path"]).exists() for file in state["files"])
+
+
+def place_of(table: Path, path: str) -> Path:
+    # A clone's paths are absolute, and a URL; all paths are percent-encoded.
+    return table / unquote(urlsplit(path).path)
+
+
+def not_in_format(state: dict[str, Any], *, use_delta_format: bool) -> frozenset[str]:
+    """Return the features that a version uses and that the client does not read in a format."""
+    used = used_features(state)
+    return used - DECLARED if use_delta_format else used
+
+
+def used_features(state: dict[str, Any]) -> frozenset[str]:
+    protocol, metadata = state["protocol"], state["metaData"]
+    configuration = metadata["configuration"]
+    listed = set(protocol.get("readerFeatures", ())) - ABOUT_THE_LOG
+    if protocol["minReaderVersion"] == 2:
+        listed.add("columnMapping")
+    in_use = {
+        "columnMapping": configuration.get("delta.columnMapping.mode", "none") != "none",
+        "deletionVectors": configuration.get("delta.enableDeletionVectors") == "true"
+        or any("deletionVector" in file for file in state["files"]),
+        "timestampNtz": "timestamp_ntz" in metadata["schemaString"],
+        "typeWidening": "delta.typeChanges" in metadata["schemaString"],
+    }
+    return frozenset(feature for feature in listed if in_use.get(feature, True))
+
+
+def frame_of(said: dict[str, Any]) -> dict[str, Any]:
+    return {"columns": said["columns"], "rows": said["rows"]}
+
+
+def without_time(frame: dict[str, Any]) -> dict[str, Any]:
+    rows = (json.loads(row) for row in frame["rows"])
+    kept = ({key: value for key, value in row.items() if key != COMMIT_TIME} for row in rows)
+    return {
+        "columns": sorted(frame["columns"]),
+        "rows": sorted(json.dumps(row, sort_keys=True) for row in kept),
+    }

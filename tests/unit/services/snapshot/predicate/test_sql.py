@@ -1,0 +1,299 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gateway.services.snapshot.predicate.data_type import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    LOCAL_TIMESTAMP,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    DataType,
+)
+from gateway.services.snapshot.predicate.expression import (
+    NULL,
+    UNKNOWN,
+    And,
+    Column,
+    Comparison,
+    Constant,
+    In,
+    IsNull,
+    Literal,
+    Not,
+    Operator,
+    Or,
+    ParseFault,
+    Prefix,
+)
+from gateway.services.snapshot.predicate.sql import parse_sql
+
+A, B = Column(path=("a",)), Column(path=("b",))
+
+
+def number(text: str) -> Literal:
+    return Literal(text=text, type=LONG)
+
+
+def text(value: str, *casts: DataType) -> Literal:
+    return Literal(text=value, type=STRING, casts=casts)
+
+
+def compared(operator: str, literal: Literal, column: Column = A) -> Comparison:
+    return Comparison(operator=Operator(operator), column=column, literal=literal)
+
+
+EQ1, EQ2 = compared("=", number("1")), compared("=", number("2"), B)
+
+
+@pytest.mark.parametrize("operator", ["=", "<>", "<", "<=", ">", ">="])
+def test_a_column_is_compared_with_a_constant(operator):
+    assert parse_sql(f"a {operator} 123") == compared(operator, number("123"))
+
+
+@pytest.mark.parametrize(
+    ("sql", "operator"),
+    [("1 < a", ">"), ("1 <= a", ">="), ("1 > a", "<"), ("1 >= a", "<="), ("1 = a", "="), ("1 <> a", "<>")],
+)
+def test_a_constant_on_the_left_turns_the_operator(sql, operator):
+    assert parse_sql(sql) == compared(operator, number("1"))
+
+
+@pytest.mark.parametrize(
+    ("sql", "literal"),
+    [
+        ("5L", number("5")),
+        ("5S", number("5")),
+        ("5Y", number("5")),
+        ("-5", number("-5")),
+        ("- 5L", number("-5")),
+        ("+5", number("+5".lstrip("+"))),
+        ("1.5", Literal(text="1.5", type=DOUBLE)),
+        ("1.50BD", Literal(text="1.50", type=DOUBLE)),
+        ("-1.0D", Literal(text="-1.0", type=DOUBLE)),
+        ("1E3", Literal(text="1E3", type=DOUBLE)),
+        ("1.5F", Literal(text="1.5", type=FLOAT)),
+        ("CAST(1.5 AS FLOAT)", Literal(text="1.5", type=DOUBLE, casts=(FLOAT,))),
+        ("'x'", text("x")),
+        ('"x"', text("x")),
+        (r"'it\'s'", text("it's")),
+        ("'it''s'", text("it's")),
+        (r"'a\\b'", text(r"a\b")),
+        ("DATE '2021-01-01'", text("2021-01-01", DATE)),
+        ("CAST('2021-04-28' AS DATE)", text("2021-04-28", DATE)),
+        ("TIMESTAMP '2021-01-01 00:00:00'", text("2021-01-01 00:00:00", TIMESTAMP)),
+        ("TIMESTAMP('2021-01-01 00:00:00.0')", text("2021-01-01 00:00:00.0", TIMESTAMP)),
+        ("TIMESTAMP_NTZ '2021-01-01 00:00:00'", text("2021-01-01 00:00:00", LOCAL_TIMESTAMP)),
+        ("CAST('1.5' AS DECIMAL(10, 2))", text("1.5", DataType("decimal", 10, 2))),
+        ("true", Literal(text="true", type=BOOLEAN)),
+    ],
+)
+def test_constants_are_read_as_spark_writes_them(sql, literal):
+    assert parse_sql(f"(a = {sql})") == compared("=", literal)
+
+
+@pytest.mark.parametrize(
+    ("sql", "path", "casts"),
+    [
+        ("a.b", ("a", "b"), ()),
+        ("`a.b`", ("a.b",), ()),
+        ("`a``b`.`c d`", ("a`b", "c d"), ()),
+        ("CAST(partitionValues.`p` AS INT)", ("partitionValues", "p"), (DataType("integer"),)),
+        ("CAST(CAST(a AS INT) AS BIGINT)", ("a",), (DataType("integer"), LONG)),
+        ("date", ("date",), ()),
+        ("größe", ("größe",), ()),
+    ],
+)
+def test_columns_are_named_in_parts_and_may_be_cast(sql, path, casts):
+    assert parse_sql(f"({sql} = 1)") == compared("=", number("1"), Column(path=path, casts=casts))
+
+
+@pytest.mark.parametrize(
+    ("sql", "expression"),
+    [
+        ("a IS NULL", IsNull(column=A)),
+        ("isnull(a)", IsNull(column=A)),
+        ("(a IS NOT NULL)", Not(child=IsNull(column=A))),
+        ("isnotnull(a)", Not(child=IsNull(column=A))),
+        ("(a IN (1, 2))", In(column=A, literals=(number("1"), number("2")))),
+        ("a NOT IN (1)", Not(child=In(column=A, literals=(number("1"),)))),
+        ("a IN (1, NULL)", Or(children=(In(column=A, literals=(number("1"),)), NULL))),
+        ("a BETWEEN 1 AND 5", And(children=(compared(">=", number("1")), compared("<=", number("5"))))),
+        ("a NOT BETWEEN 1 AND 5", Not(child=parse_sql("a BETWEEN 1 AND 5"))),
+        ("(a <=> 1)", And(children=(Not(child=IsNull(column=A)), EQ1))),
+        ("(a <=> NULL)", IsNull(column=A)),
+        ("a IS DISTINCT FROM 1", Not(child=And(children=(Not(child=IsNull(column=A)), EQ1)))),
+        ("STARTSWITH(a, 'x')", Prefix(column=A, prefix="x")),
+        ("a LIKE 'x%'", And(children=(Prefix(column=A, prefix="x"), UNKNOWN))),
+        ("a LIKE 'x_y%'", And(children=(Prefix(column=A, prefix="x"), UNKNOWN))),
+        (r"a LIKE 'x\\%y'", And(children=(Prefix(column=A, prefix="x"), UNKNOWN))),
+        ("a LIKE 'x/%y' ESCAPE '/'", And(children=(Prefix(column=A, prefix="x"), UNKNOWN))),
+        ("a LIKE 'x'", And(children=(compared("=", text("x")), UNKNOWN))),
+        ("a NOT LIKE 'x%'", Not(child=parse_sql("a LIKE 'x%'"))),
+        ("a", compared("=", Literal(text="true", type=BOOLEAN))),
+        ("(NOT a)", Not(child=compared("=", Literal(text="true", type=BOOLEAN)))),
+        ("true", Constant(value=True)),
+        ("NULL", NULL),
+        ("a = NULL", NULL),
+        ("CAST(NULL AS INT) = a", NULL),
+    ],
+)
+def test_tests_are_read(sql, expression):
+    assert parse_sql(sql) == expression
+
+
+@pytest.mark.parametrize(
+    ("sql", "expression"),
+    [
+        ("a = 1 AND b = 2", And(children=(EQ1, EQ2))),
+        ("((a = 1) OR (b = 2))", Or(children=(EQ1, EQ2))),
+        ("a = 1 OR b = 2 AND b = 2", Or(children=(EQ1, And(children=(EQ2, EQ2))))),
+        ("NOT a = 1 AND b = 2", And(children=(Not(child=EQ1), EQ2))),
+        ("! a = 1 or b = 2", Or(children=(Not(child=EQ1), EQ2))),
+        ("a BETWEEN 1 AND 2 AND b = 2", And(children=(*parse_sql("a BETWEEN 1 AND 2").children, EQ2))),
+        ("(NOT (a = 1))", Not(child=EQ1)),
+    ],
+)
+def test_operators_bind_as_in_sql(sql, expression):
+    assert parse_sql(sql) == expression
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "f(a) > 1",
+        "a + 1 = 2",
+        "a = b",
+        "a % 2 = 0",
+        "(a = 1) = true",
+        "m['k'] = 1",
+        "a = X'00'",
+        r"a = 'x\n'",
+        "a IS TRUE",
+        "CAST(a AS INTERVAL) = 1",
+        "a IN (1, b)",
+        "-a = 1",
+        "contains(a, 'x')",
+        "a LIKE b",
+    ],
+)
+def test_a_part_that_is_not_known_does_not_lose_the_others(part):
+    found = parse_sql(f"({part}) AND b = 2")
+
+    assert found == And(children=(UNKNOWN, EQ2))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "",
+        " ",
+        "a =",
+        "= 1",
+        "(a = 1",
+        "a = 1)",
+        "a = 1 b",
+        "a = 'x",
+        "a BETWEEN 1",
+        "SELECT 1",
+        "a IN 1",
+        "a = 1;",
+    ],
+)
+def test_what_is_not_a_predicate_is_a_fault(sql):
+    with pytest.raises(ParseFault):
+        parse_sql(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "(" * 100_000,
+        "NOT " * 50_000 + "a",
+        "-" * 50_000,
+        "a = 1 AND " * 5_000 + "a = 1",
+        "a" * 300_000,
+        "x(" * 9_999,
+    ],
+)
+def test_depth_and_size_are_limited(sql):
+    with pytest.raises(ParseFault):
+        parse_sql(sql)
+
+
+def test_a_long_chain_is_not_deep():
+    found = parse_sql("(" * 80 + "a = 1" + " OR a = 1)" * 80)
+
+    assert found == Or(children=(EQ1,) * 81)
+
+
+def test_a_long_list_is_read():
+    found = parse_sql(f"a IN ({', '.join(map(str, range(10_000)))})")
+
+    assert isinstance(found, In)
+    assert len(found.literals) == 10_000
+
+
+_WORDS = st.sampled_from(
+    [
+        "a",
+        "b",
+        "`c`",
+        "a.b",
+        "(",
+        ")",
+        ",",
+        "=",
+        "<",
+        "<=>",
+        "<>",
+        "+",
+        "-",
+        "*",
+        "1",
+        "1.5",
+        "5L",
+        "'x'",
+        "DATE",
+        "TIMESTAMP",
+        "CAST",
+        "AS",
+        "INT",
+        "AND",
+        "OR",
+        "NOT",
+        "IN",
+        "IS",
+        "NULL",
+        "BETWEEN",
+        "LIKE",
+        "ESCAPE",
+        "startswith",
+        "true",
+        "[",
+        "]",
+        ".",
+        "!",
+        "||",
+        "X",
+        "DISTINCT",
+        "FROM",
+    ]
+)
+
+
+@given(st.text() | st.lists(_WORDS, max_size=30).map(" ".join))
+@example("a = '\\")
+@example("`")
+@example("\x00")
+@example("'" * 9_999)
+def test_any_text_is_a_predicate_or_a_fault(sql):
+    try:
+        parse_sql(sql)
+    except ParseFault:
+        pass

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import polars as pl
+
+from gateway.services.snapshot.state.columns import Columns
+
+
+class Maker:
+    """Makes a column of row numbers, and notes what for."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __call__(self, keys, offset, length):
+        self.calls.append((sorted(keys), offset, length))
+        return {key: pl.DataFrame({key: range(offset, offset + length)}) for key in keys}
+
+
+def numbers(columns, maker, *keys, height):
+    return {key: frame[key].to_list() for key, frame in columns.get(keys, height, maker).items()}
+
+
+def test_a_column_is_made_once():
+    columns, maker = Columns(), Maker()
+
+    assert numbers(columns, maker, "a", height=3) == {"a": [0, 1, 2]}
+    assert numbers(columns, maker, "a", height=3) == {"a": [0, 1, 2]}
+    assert maker.calls == [(["a"], 0, 3)]
+
+
+def test_columns_are_made_together_and_only_those_that_are_missing():
+    columns, maker = Columns(), Maker()
+    numbers(columns, maker, "a", height=2)
+
+    assert numbers(columns, maker, "a", "b", "c", height=2) == {"a": [0, 1], "b": [0, 1], "c": [0, 1]}
+    assert maker.calls == [(["a"], 0, 2), (["b", "c"], 0, 2)]
+
+
+def test_what_has_grown_is_made_for_appended_rows_only():
+    before, maker = Columns(), Maker()
+    numbers(before, maker, "a", height=2)
+    after = before.grown()
+
+    assert numbers(after, maker, "a", "b", height=5) == {"a": [0, 1, 2, 3, 4], "b": [0, 1, 2, 3, 4]}
+    assert maker.calls == [(["a"], 0, 2), (["a"], 2, 3), (["b"], 0, 5)]
+
+
+def test_the_columns_that_others_have_grown_from_stay_as_they_are():
+    before, maker = Columns(), Maker()
+    numbers(before, maker, "a", height=2)
+    numbers(before.grown(), maker, "a", height=5)
+
+    assert numbers(before, maker, "a", height=2) == {"a": [0, 1]}
+    assert not before.has("a", 5)
+    assert not before.has("b", 1)
+
+
+def test_many_refreshes_leave_no_trail_of_chunks():
+    columns, maker = Columns(), Maker()
+    for height in range(1, 200):
+        columns = columns.grown()
+        frame = columns.get(["a"], height, maker)["a"]
+
+    assert frame["a"].to_list() == list(range(199))
+    assert frame.n_chunks() <= 33
+
+
+def test_memory_counts_what_is_made():
+    columns, maker = Columns(), Maker()
+    empty = columns.memory
+    numbers(columns, maker, "a", height=1000)
+
+    assert empty == 0
+    assert columns.memory == columns.grown().memory == 8000
+
+
+def test_no_columns_are_made_of_nothing():
+    maker = Maker()
+
+    assert Columns().get([], 5, maker) == {}
+    assert maker.calls == []
+
+
+def test_threads_that_ask_at_once_share_one_making():
+    columns = Columns()
+    making = threading.Barrier(1)
+    calls = []
+
+    def make(keys, offset, length):
+        making.wait()
+        calls.append(list(keys))
+        return {key: pl.DataFrame({key: range(length)}) for key in keys}
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: columns.get(["a"], 100, make)["a"].height, range(8)))
+
+    assert found == [100] * 8
+    assert calls == [["a"]]
+
+
+def test_a_failure_to_make_a_column_is_not_kept():
+    columns, maker = Columns(), Maker()
+
+    def fail(keys, offset, length):
+        raise ValueError
+
+    for _ in range(2):
+        try:
+            columns.get(["a"], 2, fail)
+        except ValueError:
+            continue
+
+    assert numbers(columns, maker, "a", height=2) == {"a": [0, 1]}
