@@ -12,6 +12,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -30,6 +31,9 @@ _START_TIMEOUT = 60
 _STOP_TIMEOUT = 40
 
 Settings = dict[str, Any]
+
+# Whoever is given a port binds it some time later: the ports of one deployment are all chosen before that.
+_given: deque[int] = deque(maxlen=2000)
 
 
 @dataclass(eq=False)
@@ -133,14 +137,17 @@ def split(directory: Path, settings: Settings, replicas: int = 1, workers: int =
 
 
 def free_port() -> int:
-    """Return a port below the ephemeral range that nobody listens on."""
+    """Return a port below the ephemeral range that nobody listens on, and that was not given before."""
     for _ in range(1000):
         port = 10_000 + secrets.randbelow(12_768)
+        if port in _given:
+            continue
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
+            _given.append(port)
             return port
     raise RuntimeError("no free port below 22768")
 
