@@ -7,12 +7,13 @@ of the same path: some undo escapes that a path does not need. What is verified 
 from __future__ import annotations
 
 import re
+import string
 from typing import Final
 from urllib.parse import quote, unquote_to_bytes
 
 from gateway.errors import InvalidArgument
 
-_STRANGE: Final = re.compile(r"[^A-Za-z0-9\-._~/%\n]")
+_ORDINARY: Final = (string.ascii_letters + string.digits + "-._~/%\n").encode()
 # Escapes in lower case, of characters that need none, of control characters, slash and backslash.
 _STRANGE_ESCAPE: Final = re.compile(r"%(?!2[0-9A-C]|3[A-F]|40|5[BDE]|60|7[BCD]|[89A-F][0-9A-F])")
 _MALFORMED_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -50,7 +51,9 @@ def split_paths(joined: str) -> list[str]:
 
 def _is_canonical(joined: str) -> bool:
     # A few passes over a whole page: path by path it would cost more than signing them.
-    if _STRANGE.search(joined) or _has_dot_segment(joined.replace("\n", "/\n/")):
+    if joined.encode(errors="replace").translate(None, _ORDINARY) or _has_dot_segment(
+        joined.replace("\n", "/\n/")
+    ):
         return False
     if "%" not in joined:
         return True

@@ -28,9 +28,12 @@ _ZONES: Final = timedelta(hours=18) // _MICROSECOND
 MILLISECOND: Final = timedelta(milliseconds=1) // _MICROSECOND
 # Sums of times below it stay within 64 bits.
 _LAST_TIME: Final = 2**62
-# Relative to a number: what a double loses of a long or a decimal, and what a float loses of a decimal text.
+# Relative to a number: what a double loses of a longer number, and how far a float is from its decimal text.
 _DOUBLE_SLACK: Final = 2.0**-50
 _FLOAT_SLACK: Final = 2.0**-22
+# As many digits, and as large a whole number, as a double tells from every other.
+_DOUBLE_DIGITS: Final = 15
+_DOUBLE_WHOLE: Final = 2.0**53
 # Below it floats are spaced more widely than in proportion to themselves.
 _SMALL: Final = 1e-37
 _ZONED: Final = ("%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f%#z")
@@ -77,7 +80,7 @@ def point_bounds(texts: pl.Series, data_type: DataType) -> Bounds:
         local = _local_times(texts)
         low = low.zip_with(low.is_not_null(), local - _ZONES)
         high = high.zip_with(high.is_not_null(), local + _ZONES)
-    low, high = _widened(low, high, data_type)
+    low, high = _widened(low, high, _slack_of(data_type))
     # An empty text is null, but a reader may take one of a text column as it is.
     is_text = data_type.family is Family.TEXT
     nulls = texts.is_null() | (texts == "").fill_null(value=True)
@@ -96,7 +99,7 @@ def range_bounds(
 ) -> Bounds:
     """Return the bounds that a file's statistics state."""
     low, high = _low_of(minima, data_type), _high_of(maxima, data_type)
-    low, high = _widened(low, high, data_type)
+    low, high = _widened(low, high, _slack_of(data_type))
     return Bounds(
         type=data_type,
         low=low,
@@ -146,7 +149,9 @@ def _numbers(bounds: Bounds, target: DataType) -> Bounds | None:
     if target.name == "decimal" and not _is_widening(bounds.type, target):
         return None
     low, high = bounds.low.cast(pl.Float64), bounds.high.cast(pl.Float64)
-    low, high = _widened(low, high, DOUBLE if target.name == "decimal" else target)
+    if bounds.type.family is Family.INTEGER:
+        low, high = _widened(low, high, _DOUBLE_SLACK, above=_DOUBLE_WHOLE)
+    low, high = _widened(low, high, _FLOAT_SLACK if target == FLOAT else 0)
     return replace(bounds, type=target, low=low, high=high)
 
 
@@ -224,6 +229,9 @@ def _converted(values: pl.Series, data_type: DataType) -> pl.Series:
         return _within(times.cast(pl.Int64), _LAST_TIME)
     if family is Family.DATE:
         values = values.cast(pl.Int32)
+    if values.dtype == pl.Decimal:
+        # By its digits: a quotient of two numbers may be off by a little.
+        values = values.cast(pl.String)
     return values.cast(DTYPES[family], strict=False)
 
 
@@ -239,21 +247,33 @@ def _none(count: int, data_type: DataType) -> pl.Series:
     return pl.repeat(None, count, dtype=DTYPES[data_type.family], eager=True)
 
 
-def _widened(low: pl.Series, high: pl.Series, data_type: DataType) -> tuple[pl.Series, pl.Series]:
-    """Leave room for what floating point numbers lose; what is not finite is no bound."""
+def _slack_of(data_type: DataType) -> float | None:
+    """Return what the numbers of a type may lose when they are read; None for what is no such number."""
     if data_type.family is not Family.NUMBER:
+        return None
+    if data_type == FLOAT:
+        return _FLOAT_SLACK
+    return _DOUBLE_SLACK if data_type.precision > _DOUBLE_DIGITS else 0
+
+
+def _widened(
+    low: pl.Series, high: pl.Series, slack: float | None, above: float = 0
+) -> tuple[pl.Series, pl.Series]:
+    """Leave room for what numbers above a size have lost; what is not finite is no bound."""
+    if slack is None:
         return low, high
-    slack = _FLOAT_SLACK if data_type == FLOAT else _DOUBLE_SLACK
     frame = pl.DataFrame({"low": low, "high": high})
     return (
-        frame.select(_finite(pl.col("low") - _room(pl.col("low"), slack))).to_series(),
-        frame.select(_finite(pl.col("high") + _room(pl.col("high"), slack))).to_series(),
+        frame.select(_finite(pl.col("low") - _room(pl.col("low"), slack, above))).to_series(),
+        frame.select(_finite(pl.col("high") + _room(pl.col("high"), slack, above))).to_series(),
     )
 
 
-def _room(number: pl.Expr, slack: float) -> pl.Expr:
+def _room(number: pl.Expr, slack: float, above: float) -> pl.Expr:
     size = number.abs()
-    return size * slack + pl.when((size > 0) & (size < _SMALL)).then(_SMALL).otherwise(0.0)
+    if slack == _FLOAT_SLACK:
+        return size * slack + pl.when((size > 0) & (size < _SMALL)).then(_SMALL).otherwise(0.0)
+    return pl.when(size >= above).then(size * slack).otherwise(0.0)
 
 
 def _finite(number: pl.Expr) -> pl.Expr:

@@ -14,6 +14,7 @@ from gateway.services.snapshot.predicate.data_type import (
     LONG,
     STRING,
     TIMESTAMP,
+    DataType,
     find_type,
 )
 from gateway.services.snapshot.predicate.expression import (
@@ -260,15 +261,18 @@ def _literal(token: Token) -> Operand:
 def _number(text: str) -> Literal:
     digits = text.rstrip("LSYDFB")
     suffix = text[len(digits) :]
-    if suffix in {"D", "BD"}:
-        return Literal(text=digits, type=DOUBLE)
     if suffix == "F":
         return Literal(text=digits, type=FLOAT)
-    return Literal(text=digits, type=LONG if digits.isdigit() else DOUBLE)
+    if suffix not in {"D", "BD"} and digits.isdigit():
+        return Literal(text=digits, type=LONG)
+    # A decimal may have more digits than a double has.
+    return Literal(text=digits, type=DOUBLE if suffix == "D" or len(digits) <= _FEW_DIGITS else _LONG_DECIMAL)
 
 
 def _signed(sign: str, node: Node) -> Operand:
-    is_number = isinstance(node, Literal) and node.type in {LONG, DOUBLE, FLOAT} and not node.casts
+    is_number = (
+        isinstance(node, Literal) and node.type in {LONG, DOUBLE, FLOAT, _LONG_DECIMAL} and not node.casts
+    )
     if not is_number or not isinstance(node, Literal) or node.text is None or node.text[0] in "+-":
         return UNKNOWN
     return Literal(text=node.text if sign == "+" else f"-{node.text}", type=node.type)
@@ -313,6 +317,8 @@ def _like(operand: Operand, pattern: Literal, escape: str) -> Expression:
     return And(children=(found, UNKNOWN))
 
 
+_FEW_DIGITS: Final = 15
+_LONG_DECIMAL: Final = DataType("decimal", 38, 18)
 _CONSTANTS: Final[Mapping[str, Literal]] = {
     "TRUE": Literal(text="true", type=BOOLEAN),
     "FALSE": Literal(text="false", type=BOOLEAN),

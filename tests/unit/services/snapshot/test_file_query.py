@@ -240,10 +240,9 @@ async def test_a_page_of_a_version_that_was_cleaned_up_is_refused_clearly(world,
     first = await world.query(table, max_files=4)
     table.commit(add("later")).checkpoint().clean_up(before=4)
 
-    with pytest.raises((InvalidArgument, Unsupported)) as caught:
-        await World(world.grants).query(table, max_files=4, page_token=first.end.next_page_token)
-    assert "version 3" in caught.value.message or "00000000000000000003.json" in caught.value.message
-    assert str(table.directory) not in caught.value.message
+    for other in (world, World(world.grants)):
+        with pytest.raises(Unsupported, match="without which version 3 cannot be read"):
+            await other.query(table, max_files=4, page_token=first.end.next_page_token)
 
 
 async def test_a_page_of_a_table_that_was_made_anew_and_has_not_come_so_far_is_refused(world, table):
@@ -407,7 +406,7 @@ async def test_a_refresh_of_a_version_that_was_cleaned_up_is_refused_clearly(wor
     token = (await world.query(table, include_refresh_token=True)).end.refresh_token
     table.commit(add("later")).checkpoint().clean_up(before=4)
 
-    with pytest.raises((InvalidArgument, Unsupported)):
+    with pytest.raises(Unsupported, match="without which version 3 cannot be read"):
         await World(world.grants).query(table, refresh_token=token)
 
 

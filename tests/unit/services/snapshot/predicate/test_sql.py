@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -72,7 +74,7 @@ def test_a_constant_on_the_left_turns_the_operator(sql, operator):
         ("5Y", number("5")),
         ("-5", number("-5")),
         ("- 5L", number("-5")),
-        ("+5", number("+5".lstrip("+"))),
+        ("+5", number("5")),
         ("1.5", Literal(text="1.5", type=DOUBLE)),
         ("1.50BD", Literal(text="1.50", type=DOUBLE)),
         ("-1.0D", Literal(text="-1.0", type=DOUBLE)),
@@ -293,7 +295,5 @@ _WORDS = st.sampled_from(
 @example("\x00")
 @example("'" * 9_999)
 def test_any_text_is_a_predicate_or_a_fault(sql):
-    try:
+    with contextlib.suppress(ParseFault):
         parse_sql(sql)
-    except ParseFault:
-        pass

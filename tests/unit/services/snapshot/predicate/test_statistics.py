@@ -62,11 +62,17 @@ def test_a_damaged_row_is_unknown_and_spoils_no_other(damaged):
     assert row == (None, None, None, None)
 
 
-def test_rows_that_would_pass_for_others_when_joined_are_found_out():
-    # Joined by commas these are three values, of which no row is one.
-    rows = ['{"minValues":{"c":"', '"}}', GOOD + "," + GOOD]
-
-    assert [row[0] for row in read(*rows)] == [None, None, None]
+@pytest.mark.parametrize(
+    "rows",
+    [
+        # Joined by commas: one value, and three values of which no row is one.
+        ['{"minValues":{"c":"', '"}}'],
+        ['{"minValues":{"c":"', '"}}', f"{GOOD},{GOOD}"],
+        ['{"minValues":{"c":"', '"}},{"minValues":{"c":1}}'],
+    ],
+)
+def test_rows_that_would_pass_for_others_when_joined_are_found_out(rows):
+    assert [row[0] for row in read(*rows)] == [None] * len(rows)
 
 
 def test_a_text_that_looks_like_a_seam_is_read():
