@@ -42,6 +42,11 @@ import delta_sharing
 table = {path + "#sample.sales.orders"!r}
 print(delta_sharing.load_as_pandas(table))
 
+The same for what changed in one, row by row:
+
+changes = {path + "#sample.features.change_feed"!r}
+print(delta_sharing.load_table_changes_as_pandas(changes, starting_version=0))
+
 List the tables:
 
 {self._curl("/shares/sample/all-tables")}"""

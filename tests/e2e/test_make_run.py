@@ -99,6 +99,18 @@ def test_the_printed_snippet_reads_a_table_with_the_official_client(demo):
     assert "[1000 rows x 4 columns]" in result.stdout
 
 
+@pytest.mark.component(CLIENT)
+def test_the_printed_snippet_reads_the_changes_of_a_table(demo):
+    require_environment()
+    snippet = demo.paragraph("import delta_sharing") + "\n" + demo.paragraph("changes = ")
+    result = subprocess.run(
+        [PYTHON, "-c", snippet], capture_output=True, text=True, check=False, env=environment()
+    )
+    assert result.returncode == 0, result.stderr
+    assert "[22 rows x 6 columns]" in result.stdout
+    assert "_change_type" in result.stdout
+
+
 @pytest.mark.component(CURL)
 def test_the_printed_curl_line_lists_the_tables(demo):
     if shutil.which("curl") is None:

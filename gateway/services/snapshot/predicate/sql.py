@@ -270,10 +270,9 @@ def _number(text: str) -> Literal:
 
 
 def _signed(sign: str, node: Node) -> Operand:
-    is_number = (
-        isinstance(node, Literal) and node.type in {LONG, DOUBLE, FLOAT, _LONG_DECIMAL} and not node.casts
-    )
-    if not is_number or not isinstance(node, Literal) or node.text is None or node.text[0] in "+-":
+    if not isinstance(node, Literal) or node.type not in _NUMBERS or node.casts:
+        return UNKNOWN
+    if node.text is None or node.text[0] in "+-":
         return UNKNOWN
     return Literal(text=node.text if sign == "+" else f"-{node.text}", type=node.type)
 
@@ -319,6 +318,7 @@ def _like(operand: Operand, pattern: Literal, escape: str) -> Expression:
 
 _FEW_DIGITS: Final = 15
 _LONG_DECIMAL: Final = DataType("decimal", 38, 18)
+_NUMBERS: Final = frozenset({LONG, DOUBLE, FLOAT, _LONG_DECIMAL})
 _CONSTANTS: Final[Mapping[str, Literal]] = {
     "TRUE": Literal(text="true", type=BOOLEAN),
     "FALSE": Literal(text="false", type=BOOLEAN),

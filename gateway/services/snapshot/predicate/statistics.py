@@ -10,7 +10,7 @@ import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 # A part of the rows at a time, as the library holds all of what it reads as a tree first.
-_CHUNK: Final = 1_000
+_CHUNK: Final = 2_000
 _KINDS: Final = ("minValues", "maxValues", "nullCount")
 _RECORDS: Final = "numRecords"
 # Where a row of two values would have its comma: the library reads the rows as one array.
@@ -33,8 +33,12 @@ class Statistics:
 
 def read_statistics(texts: pl.Series, paths: Sequence[Path]) -> dict[Path, Statistics]:
     """Return the statistics of columns; null for what is missing or damaged."""
-    parts = [_read_chunk(texts.slice(start, _CHUNK), paths) for start in range(0, texts.len(), _CHUNK)]
-    frame = pl.concat(parts) if parts else _empty(paths, 0)
+    seams = texts.str.contains(_SEAM)
+    parts = [
+        _read_chunk(texts.slice(start, _CHUNK), paths, is_plain=not seams.slice(start, _CHUNK).any())
+        for start in range(0, texts.len(), _CHUNK)
+    ]
+    frame = _typed(pl.concat(parts) if parts else _empty(paths))
     return {
         path: Statistics(
             minima=frame[f"minValues{index}"],
@@ -71,27 +75,21 @@ def _member(values: pl.Series, path: Path) -> pl.Series | None:
     return values
 
 
-def _read_chunk(texts: pl.Series, paths: Sequence[Path]) -> pl.DataFrame:
-    try:
-        found = _decoded(texts, paths)
-    except (PolarsError, PanicException):
-        found = None
-    return _matched(texts, paths) if found is None else found
-
-
-def _decoded(texts: pl.Series, paths: Sequence[Path]) -> pl.DataFrame | None:
+def _read_chunk(texts: pl.Series, paths: Sequence[Path], *, is_plain: bool) -> pl.DataFrame:
     shape = _shape(paths)
-    # Where no row is two values, as many values as there are rows are one for each.
-    is_plain = not texts.str.contains(_SEAM).any()
-    stats = texts.str.json_decode(shape) if is_plain else _numbered(texts, shape)
+    try:
+        # Where no row is two values, as many values as there are rows are one for each.
+        stats = texts.str.json_decode(shape) if is_plain else _numbered(texts, shape)
+    except (PolarsError, PanicException):
+        stats = None
     if stats is None or stats.len() != texts.len():
-        return None
+        return _matched(texts, paths)
     columns = {_RECORDS: stats.struct.field(_RECORDS)}
     for index, path in enumerate(paths):
         for kind in _KINDS:
             found = _member(stats, (kind, *path))
             columns[f"{kind}{index}"] = _empty_column(texts.len()) if found is None else found
-    return _typed(pl.DataFrame(columns))
+    return pl.DataFrame(columns)
 
 
 def _numbered(texts: pl.Series, shape: pl.Struct) -> pl.Series | None:
@@ -123,7 +121,7 @@ def _matched(texts: pl.Series, paths: Sequence[Path]) -> pl.DataFrame:
     for index, path in enumerate(paths):
         for kind in _KINDS:
             columns[f"{kind}{index}"] = _match(texts, (kind, *path))
-    return _typed(pl.DataFrame(columns))
+    return pl.DataFrame(columns)
 
 
 def _match(texts: pl.Series, path: Path) -> pl.Series:
@@ -143,9 +141,9 @@ def _typed(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(counts.cast(pl.Int64, strict=False))
 
 
-def _empty(paths: Sequence[Path], count: int) -> pl.DataFrame:
+def _empty(paths: Sequence[Path]) -> pl.DataFrame:
     names = [f"{kind}{index}" for index in range(len(paths)) for kind in _KINDS]
-    return _typed(pl.DataFrame({name: _empty_column(count) for name in (_RECORDS, *names)}))
+    return pl.DataFrame({name: _empty_column(0) for name in (_RECORDS, *names)})
 
 
 def _empty_column(count: int) -> pl.Series:
