@@ -107,8 +107,7 @@ def test_the_printed_snippet_reads_the_changes_of_a_table(demo):
         [PYTHON, "-c", snippet], capture_output=True, text=True, check=False, env=environment()
     )
     assert result.returncode == 0, result.stderr
-    assert "[22 rows x 6 columns]" in result.stdout
-    assert "_change_type" in result.stdout
+    assert all(kind in result.stdout for kind in ("insert", "update_preimage", "update_postimage", "delete"))
 
 
 @pytest.mark.component(CURL)

@@ -37,7 +37,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def to_float(number: float) -> float:
-    return struct.unpack("f", struct.pack("f", number))[0]
+    return float(struct.unpack("f", struct.pack("f", number))[0])
 
 
 def short_float(number: float) -> float:
