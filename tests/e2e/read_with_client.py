@@ -17,9 +17,10 @@ from typing import Any
 import delta_sharing
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from delta_sharing.protocol import DeltaSharingProfile
 from delta_sharing.rest_client import DataSharingRestClient
-from deltalake import DeltaTable
+from deltalake import DeltaTable, QueryBuilder
 
 
 def list_shares(profile: str) -> list[str]:
@@ -75,13 +76,23 @@ def read_directory(directory: str, version: int | None = None) -> dict[str, Any]
     """Read a table where it lies, by an implementation of the format that is not ours."""
     table = DeltaTable(directory, version=version)
     return {
-        **_contents(table.to_pandas()),
+        **_contents(_rows_of(table)),
         "id": table.metadata().id,
         "version": table.version(),
         "schema": json.loads(table.schema().to_json()),
         "partition_columns": table.metadata().partition_columns,
         "files": len(table.file_uris()),
     }
+
+
+def _rows_of(table: DeltaTable) -> pd.DataFrame:
+    features = table.protocol().reader_features or ()
+    mapped = "delta.columnMapping.mode" in table.metadata().configuration
+    if not mapped and "deletionVectors" not in features:
+        return table.to_pandas()
+    # By way of pyarrow it knows neither; by way of DataFusion it does.
+    rows = QueryBuilder().register("shared", table).execute("SELECT * FROM shared").read_all()
+    return pa.table(rows).to_pandas()
 
 
 def _contents(frame: pd.DataFrame) -> dict[str, Any]:
