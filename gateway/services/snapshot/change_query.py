@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 
 from gateway.domain.grant import Grant
@@ -31,6 +31,8 @@ class _Question:
     with_metadata: bool
     with_protocol: bool
     open: _Open
+    # Of those that came with it, none is of use for changes.
+    hints: pb.HintOutcome | None = None
 
 
 class ChangeQueries:
@@ -41,7 +43,7 @@ class ChangeQueries:
         self._tokens = tokens
         self._limits = limits
 
-    def answer_feed(self, log: TableLog, grant: Grant, request: pb.ChangesRequest) -> AsyncIterator[Part]:
+    def answer_feed(self, log: TableLog, grant: Grant, request: pb.ChangesRequest) -> AsyncGenerator[Part]:
         """Answer with the change data feed."""
         require_feed(grant)
         question = _Question(
@@ -53,7 +55,7 @@ class ChangeQueries:
         )
         return self._answer(log, grant, request, question)
 
-    def answer_stream(self, log: TableLog, grant: Grant, request: pb.QueryRequest) -> AsyncIterator[Part]:
+    def answer_stream(self, log: TableLog, grant: Grant, request: pb.QueryRequest) -> AsyncGenerator[Part]:
         """Answer with the data files that came and went since a version."""
         end = pb.TableAt(version=request.ending_version) if request.HasField("ending_version") else None
         question = _Question(
@@ -62,12 +64,13 @@ class ChangeQueries:
             with_metadata=True,
             with_protocol=request.include_historical_protocol,
             open=open_stream,
+            hints=_skipped(request),
         )
         return self._answer(log, grant, request, question)
 
     async def _answer(
         self, log: TableLog, grant: Grant, request: pb.QueryRequest | pb.ChangesRequest, question: _Question
-    ) -> AsyncIterator[Part]:
+    ) -> AsyncGenerator[Part]:
         binding = bind(grant, request)
         count = self._limits.count_of(request)
         after = None
@@ -88,7 +91,12 @@ class ChangeQueries:
         )
         changes = await question.open(source, asked)
         head = changes.head
-        yield pb.TableHead(version=head.version, response_format=head.response_format, lines=head.lines)
+        yield pb.TableHead(
+            version=head.version,
+            response_format=head.response_format,
+            lines=head.lines,
+            hints=question.hints,
+        )
         async for page in changes.pages():
             yield page
         end = pb.AnswerEnd()
@@ -107,3 +115,7 @@ class ChangeQueries:
             # As the first page found it, whatever was committed since.
             start, end = pb.TableAt(version=after.start), pb.TableAt(version=after.end)
         return await find_range(self._store, log, grant, start, end)
+
+
+def _skipped(request: pb.QueryRequest) -> pb.HintOutcome:
+    return pb.HintOutcome(skipped=len(request.predicate_hints) + bool(request.json_predicate_hints))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field, replace
 
 import polars as pl
@@ -11,6 +11,7 @@ import polars as pl
 from gateway.domain.grant import Grant
 from gateway.errors import InvalidArgument
 from gateway.ports import SnapshotMetrics
+from gateway.services.snapshot.answer.file_id import choose_hash
 from gateway.services.snapshot.answer.head import render_head
 from gateway.services.snapshot.answer.limit import limited
 from gateway.services.snapshot.answer.negotiation import choose_format
@@ -55,7 +56,7 @@ class FileQueries:
 
     async def answer(
         self, log: TableLog, grant: Grant, request: pb.QueryRequest
-    ) -> AsyncIterator[pb.QueryResponse]:
+    ) -> AsyncGenerator[pb.QueryResponse]:
         settled = await self._settle(log, grant, request)
         yield pb.QueryResponse(head=_head(settled))
         end = pb.AnswerEnd(refresh_token=self._refresh_token(settled))
@@ -78,12 +79,14 @@ class FileQueries:
         view = await self._view(log, grant, request, binding, after)
         hints = self._parse(request, view)
         chosen = choose_format(view.snapshot, request.capabilities, grant, discovery=False)
+        file_id_hash = choose_hash(request.file_id_hash, chosen)
         kept = await asyncio.to_thread(self._kept, view, hints, grant)
         return _Settled(
             request=request,
             grant=grant,
             view=view,
             response_format=chosen,
+            file_id_hash=file_id_hash,
             hints=hints,
             kept=kept,
             binding=binding,
@@ -129,9 +132,9 @@ class FileQueries:
         return kept
 
     def _refresh_token(self, settled: _Settled) -> str:
-        asked = settled.request.include_refresh_token or settled.request.refresh_token
-        version = settled.view.snapshot.version
-        return self._tokens.make_refresh(version, settled.binding) if asked else ""
+        if not settled.request.include_refresh_token:
+            return ""
+        return self._tokens.make_refresh(settled.view.snapshot.version, settled.binding)
 
     def _page(self, settled: _Settled, end: pb.AnswerEnd) -> Iterator[pb.FilePage]:
         """Render one page of a paged answer, and put into its end where the next one starts."""
@@ -158,6 +161,7 @@ class _Settled:
     grant: Grant
     view: TableView
     response_format: pb.ResponseFormat.ValueType
+    file_id_hash: pb.FileIdHash.ValueType
     hints: Hints
     kept: pl.Series | None = field(repr=False)
     binding: Binding
@@ -171,7 +175,7 @@ class _Settled:
     def line(self) -> LineFormat:
         return LineFormat(
             response_format=self.response_format,
-            file_id_hash=self.request.file_id_hash,
+            file_id_hash=self.file_id_hash,
             version=self.view.snapshot.version if self.view.is_historical else None,
             timestamp=self.view.timestamp,
         )

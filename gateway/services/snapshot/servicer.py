@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 from grpc import aio
@@ -65,19 +66,23 @@ class SnapshotServicer(snapshot_pb2_grpc.SnapshotServicer):
     async def Query(self, request: pb.QueryRequest, context: Context) -> AsyncIterator[pb.QueryResponse]:
         grant = self._require_url(request.grant)
         log = self._log(grant)
+        # Closed here and not by the garbage collector: who stops reading stops the work.
         if request.HasField("starting_version"):
-            async for part in self._changes.answer_stream(log, grant, request):
-                yield pb.QueryResponse(**_named(part))
+            async with aclosing(self._changes.answer_stream(log, grant, request)) as parts:
+                async for part in parts:
+                    yield pb.QueryResponse(**_named(part))
         else:
-            async for response in self._files.answer(log, grant, request):
-                yield response
+            async with aclosing(self._files.answer(log, grant, request)) as responses:
+                async for response in responses:
+                    yield response
 
     async def Changes(
         self, request: pb.ChangesRequest, context: Context
     ) -> AsyncIterator[pb.ChangesResponse]:
         grant = self._require_url(request.grant)
-        async for part in self._changes.answer_feed(self._log(grant), grant, request):
-            yield pb.ChangesResponse(**_named(part))
+        async with aclosing(self._changes.answer_feed(self._log(grant), grant, request)) as parts:
+            async for part in parts:
+                yield pb.ChangesResponse(**_named(part))
 
     def _require_url(self, token: str) -> Grant:
         grant = self._verifier.verify(token)

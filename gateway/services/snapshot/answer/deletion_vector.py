@@ -24,6 +24,8 @@ _DIGITS: Final = bytes(_ALPHABET.find(byte) % 256 for byte in range(256))
 _UUID_CHARACTERS: Final = 20
 _UUID_DIGITS: Final = 32
 _MAX_WORD: Final = 2**32 - 1
+# What a word may begin with that is larger.
+_LARGEST: Final = ["%", "$", "#"]
 # A prefix spreads vectors over directories; it is made of letters and digits.
 _RELATIVE_FORM: Final = r"^[A-Za-z0-9]*[0-9A-Za-z.:+=^!/*?&<>()\[\]{}@%$#-]{20}$"
 _ABSOLUTE_FORM: Final = r"^(?:/|[A-Za-z][A-Za-z0-9+.-]*:)"
@@ -58,6 +60,7 @@ def require_vectors(column: pl.Series, grant: Grant) -> None:
     frame = column.filter(kinds.is_not_null()).struct.unnest()
     _require_sound(frame)
     locate_absolute(frame.filter(pl.col("storageType") == _ABSOLUTE)["pathOrInlineDv"], grant)
+    decode_relative(frame.filter((pl.col("storageType") == _RELATIVE) & _may_overflow())["pathOrInlineDv"])
 
 
 def decode_relative(texts: pl.Series) -> list[str]:
@@ -75,6 +78,13 @@ def decode_relative(texts: pl.Series) -> list[str]:
         _path(text[:-_UUID_CHARACTERS], numbers[place : place + _UUID_DIGITS])
         for text, place in zip(texts, range(0, len(numbers), _UUID_DIGITS), strict=True)
     ]
+
+
+def _may_overflow() -> pl.Expr:
+    """Tell which names may stand for no UUID: a word of five characters is too large only if it begins so."""
+    name = pl.col("pathOrInlineDv").str.tail(_UUID_CHARACTERS)
+    starts = (name.str.slice(place, 1) for place in range(0, _UUID_CHARACTERS, 5))
+    return pl.any_horizontal(start.is_in(_LARGEST) for start in starts)
 
 
 def _require_sound(frame: pl.DataFrame) -> None:

@@ -30,7 +30,6 @@ def render_head(
     response_format: ResponseFormat.ValueType,
     *,
     with_version: bool,
-    with_protocol_version: bool = False,
     declared: Collection[str] = (),
 ) -> bytes:
     """Return the first two lines of an answer, the same bytes whenever the same client asks for a version.
@@ -40,14 +39,11 @@ def render_head(
     protocol = told_protocol(
         snapshot.protocol, snapshot.metadata, declared, has_vectors=has_vectors(snapshot.files)
     )
-    version = snapshot.version
-    return render_protocol(
-        protocol, response_format, version if with_protocol_version else None
-    ) + render_metadata(
+    return render_protocol(protocol, response_format) + render_metadata(
         snapshot.metadata,
         grant,
         response_format,
-        version=version if with_version else None,
+        version=snapshot.version if with_version else None,
         size=snapshot.files.size,
         num_files=snapshot.files.num_files,
     )

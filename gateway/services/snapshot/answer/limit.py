@@ -15,7 +15,7 @@ def limited(rows: pl.DataFrame, limit: int) -> tuple[pl.DataFrame, int]:
     limit = min(limit, _MAX_LIMIT)
     total = _records(rows).clip(0, limit).cum_sum()
     needed = int((total < limit).sum()) + 1
-    return rows.head(needed), limit - int(total[min(needed, rows.height) - 1])
+    return rows.head(needed), max(limit - int(total[min(needed, rows.height) - 1]), 0)
 
 
 def _records(rows: pl.DataFrame) -> pl.Series:

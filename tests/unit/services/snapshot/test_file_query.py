@@ -5,9 +5,10 @@ import json
 import shutil
 import threading
 from contextlib import aclosing
+from dataclasses import replace
 from datetime import timedelta
 from itertools import accumulate
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 import pytest
@@ -16,8 +17,14 @@ from gateway.domain.log import checkpoint_name
 from gateway.errors import GatewayError, InvalidArgument, Unsupported
 from gateway.services.snapshot.answer.page import MAX_FILES
 from gateway.services.snapshot.file_query import HintSettings
+from gateway.services.snapshot.log.table_log import TableLog
+from gateway.services.snapshot.state.files import Files
+from gateway.services.snapshot.state.snapshot import Snapshot
+from gateway.services.snapshot.state.store import SnapshotStore
 from gateway.v1 import snapshot_pb2 as pb
 from tests.builders import Field, TableBuilder, add, inline_vector, location_of, numbers, rows, with_features
+from tests.fakes.grants import GRANT
+from tests.unit.services.snapshot.answer.pages import many, snapshot_of
 from tests.unit.services.snapshot.world import (
     DELTA,
     PAGE_LIFE,
@@ -425,10 +432,13 @@ async def test_hints_that_are_used_and_skipped_are_counted_in_the_head_and_the_m
 
 
 async def test_what_is_pruned_is_counted_among_the_live_files(world, days):
-    days.delete_files(*[path for path in days.live if "d0" in path])
+    # Known already, it keeps the rows of what is deleted.
+    await world.query(days)
+    gone = {"d0", "d3"}
+    days.delete_files(*(path for path, add in days.live.items() if add["partitionValues"]["day"] in gone))
 
-    assert len((await world.query(days, predicate_hints=["day >= 'd2'"])).files) == 4
-    assert world.metrics.pruned == [(4, 2)]
+    assert len((await world.query(days, predicate_hints=["day >= 'd2'"])).files) == 2
+    assert world.metrics.pruned == [(2, 2)]
 
 
 async def test_without_hints_nothing_is_counted(world, days):
@@ -539,22 +549,49 @@ async def test_what_is_asked_for_wrongly_is_told_before_the_head(world, table):
             await anext(world.ask(table, **ask))
 
 
-async def test_pages_are_rendered_as_they_are_asked_for_and_not_after_the_reader_has_gone(world, tmp_path):
-    table = numbers(tmp_path).commit(*(add(f"f{number}") for number in range(4 * MAX_FILES)))
-    await world.query(table)
-    work = count_work()
+class CountedFiles(Files):
+    """Remembers how often rows were taken from it, which is a slice at a time."""
 
-    async with aclosing(world.ask(table)) as parts:
+    __slots__ = ("taken",)
+    taken: list[int]
+
+    def rows(self, offset: int, length: int, kept: pl.Series | None = None) -> pl.DataFrame:
+        self.taken.append(offset)
+        return super().rows(offset, length, kept)
+
+
+class KnownTable:
+    """Stands in for a store that has one snapshot."""
+
+    def __init__(self, files: int) -> None:
+        plain = many(files)
+        self.files = CountedFiles(frame=plain.frame, num_files=files, size=files)
+        object.__setattr__(self.files, "taken", [])
+        self.snapshot = replace(snapshot_of(), files=self.files)
+
+    async def latest(self, log: TableLog, freshness: timedelta) -> Snapshot:
+        return self.snapshot
+
+
+async def test_files_are_rendered_as_they_are_asked_for_and_not_after_the_reader_has_gone():
+    world, table = World(), KnownTable(100 * MAX_FILES)
+    queries = world.file_queries(cast(SnapshotStore, table))
+    log = TableLog(location=GRANT.location, reader=world.reader)
+    work = count_work()
+    answer: Any = queries.answer(log, GRANT, pb.QueryRequest())
+
+    async with aclosing(answer) as parts:
         assert (await anext(parts)).HasField("head")
+        assert table.files.taken == []
         before = work.jobs
-        await asyncio.sleep(0)
-        assert work.jobs == before
-        assert (await anext(parts)).page.files == MAX_FILES
-        assert work.jobs == before + 1
+        assert [(await anext(parts)).page.files for _ in range(3)] == [MAX_FILES] * 3
+        assert work.jobs == before + 3
 
     for _ in range(10):
         await asyncio.sleep(0)
-    assert work.jobs == before + 1
+    assert work.jobs == before + 3
+    # Of a hundred pages, the rows of the last were never looked at.
+    assert table.files.taken == [0]
     with pytest.raises(StopAsyncIteration):
         await anext(parts)
 

@@ -98,19 +98,15 @@ class World:
         self.reader = FakeLogReader()
         self.metrics = FakeSnapshotMetrics()
         self.store = SnapshotStore(memory=2**26, clock=self.grants.clock, metrics=self.metrics)
-        tokens = FileTokens(
+        self._hints = hints or HintSettings()
+        self._limits = PageLimits(files=files_per_page)
+        self._tokens = FileTokens(
             page_keys=Keys(current=Key(id="page", secret=b"p" * 32)),
             refresh_keys=Keys(current=Key(id="refresh", secret=b"r" * 32)),
             page_life=PAGE_LIFE,
             refresh_life=REFRESH_LIFE,
             clock=self.grants.clock,
         )
-        limits = PageLimits(files=files_per_page)
-        hints = hints or HintSettings()
-        self._files = FileQueries(
-            store=self.store, tokens=tokens, limits=limits, hints=hints, metrics=self.metrics
-        )
-        self._changes = ChangeQueries(store=self.store, tokens=tokens, limits=limits)
         disk = Storage(name="disk", prefix=parse_location("/"), reader=self.reader)
         self.servicer = self.serve(FakeStorages(disk))
 
@@ -120,8 +116,14 @@ class World:
             storages=storages,
             verifier=self.grants.verifier(Audience.SNAPSHOT),
             store=self.store,
-            files=self._files,
-            changes=self._changes,
+            files=self.file_queries(self.store),
+            changes=ChangeQueries(store=self.store, tokens=self._tokens, limits=self._limits),
+        )
+
+    def file_queries(self, store: SnapshotStore) -> FileQueries:
+        """Return what answers queries for files, over another store."""
+        return FileQueries(
+            store=store, tokens=self._tokens, limits=self._limits, hints=self._hints, metrics=self.metrics
         )
 
     def grant(self, table: TableBuilder, **changes: Any) -> str:
