@@ -77,10 +77,9 @@ class FileQueries:
             self._tokens.open_page(request.page_token, binding, FilePosition) if request.page_token else None
         )
         view = await self._view(log, grant, request, binding, after)
-        hints = self._parse(request, view)
         chosen = choose_format(view.snapshot, request.capabilities, grant, discovery=False)
         file_id_hash = choose_hash(request.file_id_hash, chosen)
-        kept = await asyncio.to_thread(self._kept, view, hints, grant)
+        hints, kept = await asyncio.to_thread(self._prune, request, view, grant)
         return _Settled(
             request=request,
             grant=grant,
@@ -122,14 +121,17 @@ class FileQueries:
                 self._metrics.count_hints(kind, used, hints.skipped[kind])
         return hints
 
-    def _kept(self, view: TableView, hints: Hints, grant: Grant) -> pl.Series | None:
-        files = view.snapshot.files
+    def _prune(
+        self, request: pb.QueryRequest, view: TableView, grant: Grant
+    ) -> tuple[Hints, pl.Series | None]:
+        """Return what the hints come to, and which rows they keep; both may take their time."""
+        files, hints = view.snapshot.files, self._parse(request, view)
         kept = find_kept(files, hints)
         if kept is not None:
             count = int((kept if files.live is None else kept & files.live).sum())
             self._metrics.count_pruned(count, files.num_files - count)
         require_servable(files, grant, kept)
-        return kept
+        return hints, kept
 
     def _refresh_token(self, settled: _Settled) -> str:
         if not settled.request.include_refresh_token:

@@ -6,7 +6,7 @@ far in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
@@ -111,8 +111,14 @@ def range_bounds(
     )
 
 
-def cast_bounds(bounds: Bounds, target: DataType) -> Bounds | None:
-    """Return the bounds of what the values are as another type; None when that cannot be told."""
+def cast_all(bounds: Bounds | None, targets: Iterable[DataType]) -> Bounds | None:
+    """Return the bounds of what the values are as each of the types in turn; None when it cannot be told."""
+    for target in targets:
+        bounds = None if bounds is None else _cast(bounds, target)
+    return bounds
+
+
+def _cast(bounds: Bounds, target: DataType) -> Bounds | None:
     if bounds.type == target:
         return bounds
     if bounds.type.family is Family.TEXT:

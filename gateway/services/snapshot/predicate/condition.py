@@ -11,7 +11,7 @@ import polars as pl
 from gateway.services.snapshot.predicate.bounds import (
     MILLISECOND,
     Bounds,
-    cast_bounds,
+    cast_all,
     point_bounds,
     range_bounds,
 )
@@ -195,14 +195,13 @@ def _compared(operand: Operand, operator: Operator, literal: Literal) -> Conditi
 def _matched(operand: Operand, literals: Sequence[Literal]) -> tuple[Operand, Bounds] | None:
     """Return column and constants, all alike, as the one type in which they are compared."""
     texts = pl.Series([literal.text for literal in literals], dtype=pl.String)
-    bounds: Bounds | None = point_bounds(texts, literals[0].type)
-    for target in literals[0].casts:
-        bounds = None if bounds is None else cast_bounds(bounds, target)
-    if bounds is None:
+    bounds = cast_all(point_bounds(texts, literals[0].type), literals[0].casts)
+    common = None if bounds is None else _common(_type_of(operand), bounds.type)
+    if common is None:
         return None
-    column_type, literal_type = _common(_type_of(operand), bounds.type)
-    bounds = None if literal_type is None else cast_bounds(bounds, literal_type)
-    if bounds is None or column_type is None or bounds.low.has_nulls() or bounds.high.has_nulls():
+    column_type, literal_type = common
+    bounds = cast_all(bounds, [literal_type])
+    if bounds is None or bounds.low.has_nulls() or bounds.high.has_nulls():
         return None
     if column_type != _type_of(operand):
         operand = Operand(field=operand.field, casts=(*operand.casts, column_type))
@@ -216,15 +215,14 @@ def _type_of(operand: Operand) -> DataType:
 def _is_castable(operand: Operand) -> bool:
     """Tell whether the bounds of the column say anything about what it is cast to."""
     nothing = pl.Series([None], dtype=pl.String)
-    bounds: Bounds | None = point_bounds(nothing, operand.field.type)
-    if not operand.field.partition:
+    if operand.field.partition:
+        bounds = point_bounds(nothing, operand.field.type)
+    else:
         bounds = range_bounds(nothing, nothing, operand.field.type, nothing, nothing)
-    for target in operand.casts:
-        bounds = None if bounds is None else cast_bounds(bounds, target)
-    return bounds is not None
+    return cast_all(bounds, operand.casts) is not None
 
 
-def _common(column: DataType, literal: DataType) -> tuple[DataType | None, DataType | None]:
+def _common(column: DataType, literal: DataType) -> tuple[DataType, DataType] | None:
     """Return the types as which the two are compared, as Spark would; None for those that are not."""
     families = {column.family, literal.family}
     if families <= {Family.INTEGER, Family.NUMBER}:
@@ -237,7 +235,7 @@ def _common(column: DataType, literal: DataType) -> tuple[DataType | None, DataT
         # A date is compared as a time, whichever side it is on.
         common = literal if column.family is Family.DATE else column
         return common, common
-    return None, None
+    return None
 
 
 def _parsed(column: DataType, literal: DataType) -> tuple[DataType, DataType]:

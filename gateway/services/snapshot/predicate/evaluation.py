@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import and_, or_
 from typing import Final
 
 import polars as pl
 
-from gateway.services.snapshot.predicate.bounds import Bounds, cast_bounds
+from gateway.services.snapshot.predicate.bounds import Bounds, cast_all
 from gateway.services.snapshot.predicate.condition import (
     All,
     Compared,
@@ -30,6 +30,8 @@ from gateway.services.snapshot.predicate.table_schema import Field
 class Evaluation:
     bounds: Mapping[Field, Bounds]
     height: int
+    # What casts have made, as a cast of a text is a pass over all rows that costs more than a comparison.
+    _cast: dict[Operand, Bounds | None] = field(default_factory=dict, repr=False)
 
     def holds(self, condition: Condition, limited: frozenset[Field] = frozenset()) -> pl.Series:
         """Return where the condition may be true; ``limited`` are columns that are not NaN if it is."""
@@ -38,7 +40,7 @@ class Evaluation:
                 return self._all(value=matches)
             case All(children=children):
                 # A row that matches has all of them true, so that one child may tell about another.
-                limited |= {field for child in children if (field := _limited_by(child)) is not None}
+                limited |= {found for child in children if (found := _limited_by(child)) is not None}
                 masks = (self.holds(child, limited) for child in children)
                 return reduce(and_, masks, self._all(value=True))
             case Either(children=children):
@@ -46,7 +48,7 @@ class Evaluation:
         return self._holds_leaf(condition, limited)
 
     def _holds_leaf(self, leaf: Compared | Listed | Nulled, limited: frozenset[Field]) -> pl.Series:
-        bounds = _cast(self.bounds[leaf.operand.field], leaf.operand)
+        bounds = self._bounds_of(leaf.operand)
         if bounds is None:
             return self._all(value=True)
         if isinstance(leaf, Nulled):
@@ -57,15 +59,13 @@ class Evaluation:
             return bounds.values
         return bounds.values & _is_compared(bounds, leaf)
 
+    def _bounds_of(self, operand: Operand) -> Bounds | None:
+        if operand not in self._cast:
+            self._cast[operand] = cast_all(self.bounds[operand.field], operand.casts)
+        return self._cast[operand]
+
     def _all(self, *, value: bool) -> pl.Series:
         return pl.repeat(value, self.height, dtype=pl.Boolean, eager=True)
-
-
-def _cast(bounds: Bounds, operand: Operand) -> Bounds | None:
-    found: Bounds | None = bounds
-    for target in operand.casts:
-        found = None if found is None else cast_bounds(found, target)
-    return found
 
 
 def _limited_by(condition: Condition) -> Field | None:

@@ -8,9 +8,10 @@ from typing import Final, TypeAlias
 
 from gateway.services.snapshot.predicate.data_type import BOOLEAN, DataType
 
-# A tree is walked by recursion, and a comparison is a pass over all files of the table.
+# A tree is walked by recursion, and a comparison or a cast is a pass over all files of the table.
 MAX_DEPTH: Final = 100
 MAX_NODES: Final = 500
+_MAX_CASTS: Final = 4
 
 
 class ParseFault(Exception):
@@ -169,9 +170,19 @@ def holds(operand: Operand) -> Expression:
 
 def cast(operand: Operand, target: DataType | None) -> Operand:
     """Return the operand as another type; None is a type that is not known."""
-    if isinstance(operand, Unknown) or target is None:
+    if isinstance(operand, Unknown) or target is None or len(operand.casts) >= _MAX_CASTS:
         return UNKNOWN
     return replace(operand, casts=(*operand.casts, target))
+
+
+def count_leaves(expression: Expression) -> int:
+    """Return how many parts are evaluated by themselves."""
+    match expression:
+        case And(children=children) | Or(children=children):
+            return sum(map(count_leaves, children))
+        case Not(child=child):
+            return count_leaves(child)
+    return 1
 
 
 _TRUTHS: Final = {"true": Constant(value=True), "false": Constant(value=False)}

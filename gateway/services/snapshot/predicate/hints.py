@@ -7,14 +7,18 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gateway.services.snapshot.log.metadata import Metadata
-from gateway.services.snapshot.predicate.condition import Condition, bind, every, operands_of
-from gateway.services.snapshot.predicate.expression import MAX_NODES, Expression, ParseFault
+from gateway.services.snapshot.predicate.condition import Condition, bind, every
+from gateway.services.snapshot.predicate.expression import Expression, ParseFault, count_leaves
 from gateway.services.snapshot.predicate.json_hint import parse_json
 from gateway.services.snapshot.predicate.sql import parse_sql
 from gateway.services.snapshot.predicate.table_schema import TableSchema
 
 SQL: Final = "sql"
 JSON: Final = "json"
+
+# Each of them is a pass over all files of the table: some milliseconds where they are a million.
+_MAX_COMPARISONS: Final = 200
+_MAX_TEXT: Final = 512 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,33 +36,31 @@ def parse_hints(sql: Sequence[str], json: str, metadata: Metadata) -> Hints:
     if not sql and not json:
         return Hints()
     schema = TableSchema(metadata)
-    found = {
-        SQL: [_find_condition(text, parse_sql, schema) for text in sql],
-        JSON: [_find_condition(json, parse_json, schema)] if json else [],
-    }
-    chosen = {kind: _affordable(conditions) for kind, conditions in found.items()}
+    # Of each kind by itself, so that neither is lost to many of the other.
+    found = {SQL: _conditions(sql, parse_sql, schema), JSON: _conditions([json], parse_json, schema)}
+    given = {SQL: len(sql), JSON: 1 if json else 0}
     return Hints(
-        condition=every(condition for conditions in chosen.values() for condition in conditions),
-        used={kind: len(conditions) for kind, conditions in chosen.items()},
-        skipped={kind: len(found[kind]) - len(conditions) for kind, conditions in chosen.items()},
+        condition=every(condition for conditions in found.values() for condition in conditions),
+        used={kind: len(conditions) for kind, conditions in found.items()},
+        skipped={kind: given[kind] - len(conditions) for kind, conditions in found.items()},
     )
 
 
-def _find_condition(text: str, parse: Callable[[str], Expression], schema: TableSchema) -> Condition | None:
-    try:
-        return bind(parse(text), schema)
-    except ParseFault:
-        return None
-
-
-def _affordable(conditions: Sequence[Condition | None]) -> list[Condition]:
-    """Return those that are known, as many as may be evaluated in one query."""
-    chosen: list[Condition] = []
-    cost = 0
-    for condition in conditions:
-        if condition is not None:
-            cost += sum(1 for _ in operands_of(condition))
-            if cost > MAX_NODES:
-                break
-            chosen.append(condition)
-    return chosen
+def _conditions(
+    texts: Sequence[str], parse: Callable[[str], Expression], schema: TableSchema
+) -> list[Condition]:
+    """Return the conditions of the hints that can be used, up to as many as a query may cost."""
+    found: list[Condition] = []
+    length = comparisons = 0
+    for text in texts:
+        length += len(text)
+        if length > _MAX_TEXT or comparisons > _MAX_COMPARISONS:
+            break
+        try:
+            expression = parse(text)
+        except ParseFault:
+            continue
+        comparisons += count_leaves(expression)
+        if comparisons <= _MAX_COMPARISONS and (condition := bind(expression, schema)) is not None:
+            found.append(condition)
+    return found

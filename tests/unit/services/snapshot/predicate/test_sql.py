@@ -184,6 +184,7 @@ def test_operators_bind_as_in_sql(sql, expression):
         "a IN (1, b)",
         "-a = 1",
         "contains(a, 'x')",
+        "CAST(CAST(CAST(CAST(CAST(a AS INT) AS INT) AS INT) AS INT) AS INT) = 1",
         "a LIKE b",
     ],
 )

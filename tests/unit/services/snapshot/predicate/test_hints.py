@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.services.snapshot.predicate.condition import All
+from tests.unit.services.snapshot.predicate.tables import (
+    column,
+    files_of,
+    hints_of,
+    kept_by,
+    metadata_with,
+    stats_of,
+)
+
+METADATA = metadata_with(column("c", "long"), column("s", "string"))
+
+
+def leaf(name, value, kind):
+    return [
+        {"op": "column", "name": name, "valueType": kind},
+        {"op": "literal", "value": value, "valueType": kind},
+    ]
+
+
+EQUAL = {"op": "equal", "children": leaf("c", "5", "long")}
+
+
+def test_no_hints_ask_for_nothing():
+    hints = hints_of(METADATA)
+
+    assert hints.condition is None
+    assert (hints.used, hints.skipped) == ({"sql": 0, "json": 0}, {"sql": 0, "json": 0})
+
+
+def test_hints_are_counted_by_kind_and_outcome():
+    hints = hints_of(METADATA, "c = 1", "c = ", "none = 1", "c > 0", predicate=EQUAL)
+
+    assert hints.used == {"sql": 2, "json": 1}
+    assert hints.skipped == {"sql": 2, "json": 0}
+
+
+def test_a_json_hint_that_is_not_understood_is_counted():
+    hints = hints_of(METADATA, predicate="nonsense")
+
+    assert (hints.used["json"], hints.skipped["json"]) == (0, 1)
+    assert hints.condition is None
+
+
+def test_a_hint_of_which_a_part_can_be_used_is_used():
+    hints = hints_of(METADATA, "c = 1 AND f(c) = 2", "c = 1 OR f(c) = 2")
+
+    assert (hints.used["sql"], hints.skipped["sql"]) == (1, 1)
+
+
+def test_hints_that_can_never_leave_anything_out_are_skipped():
+    # A range of texts says nothing about the numbers that they may be.
+    hints = hints_of(
+        METADATA, "CAST(s AS INT) = 1", "s = 5", "c = 'x'", "c = TIMESTAMP '2021-01-01 00:00:00'"
+    )
+
+    assert hints.skipped["sql"] == 4
+
+
+def test_all_hints_must_hold():
+    files = files_of(*(stats_of(value, value, 0, 1) for value in range(4)))
+
+    kept = kept_by(files, METADATA, "c > 0", "c < 3", predicate={"op": "not", "children": [EQUAL]})
+
+    assert kept == [False, True, True, False]
+    assert isinstance(hints_of(METADATA, "c > 0", predicate=EQUAL).condition, All)
+
+
+def test_as_many_hints_are_used_as_a_query_can_afford():
+    hints = hints_of(METADATA, *["c = 1"] * 300)
+
+    assert (hints.used["sql"], hints.skipped["sql"]) == (200, 100)
+
+
+def test_a_hint_that_costs_too_much_is_skipped_as_a_whole():
+    hints = hints_of(METADATA, " OR ".join(["c = 1"] * 201), predicate=EQUAL)
+
+    assert hints.used == {"sql": 0, "json": 1}
+    assert hints.skipped == {"sql": 1, "json": 0}
+
+
+def test_many_long_hints_are_not_all_read():
+    hints = hints_of(METADATA, *[f"c IN ({', '.join(['1'] * 24_000)})"] * 8)
+
+    assert (hints.used["sql"], hints.skipped["sql"]) == (7, 1)
+
+
+@given(st.lists(st.text(max_size=20), max_size=3), st.text(max_size=20))
+def test_hints_are_never_an_error(sql, predicate):
+    hints = hints_of(METADATA, *sql, predicate=predicate)
+
+    assert sum(hints.used.values()) + sum(hints.skipped.values()) == len(sql) + bool(predicate)
+
+
+def test_a_damaged_schema_skips_every_hint():
+    damaged = metadata_with()
+
+    assert hints_of(damaged, "c = 1", predicate=json.dumps(EQUAL)).skipped == {"sql": 1, "json": 1}

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import pytest
+
+from gateway.services.snapshot.log.metadata import Metadata
+from gateway.services.snapshot.predicate.data_type import DATE, FLOAT, LONG, STRING, DataType
+from gateway.services.snapshot.predicate.table_schema import Field, TableSchema
+from tests.unit.services.snapshot.predicate.tables import column, metadata_with, struct
+
+PHYSICAL = "delta.columnMapping.physicalName"
+
+
+def schema_of(*fields, partitions=(), **configuration):
+    return TableSchema(metadata_with(*fields, partitions=partitions, **configuration))
+
+
+def field(*path, type=LONG, partition=False, comparable=True):  # noqa: A002
+    return Field(path=path, type=type, partition=partition, comparable=comparable)
+
+
+def test_a_column_is_found_whatever_its_case():
+    schema = schema_of(column("Id", "long"), column("Day", "date"), partitions=("Day",))
+
+    assert schema.find(("iD",)) == field("Id")
+    assert schema.find(("DAY",)) == field("Day", type=DATE, partition=True)
+    assert schema.find(("none",)) is None
+
+
+def test_a_nested_column_is_found_by_its_parts():
+    inner = struct(column("B", struct(column("c", "long"))))
+    schema = schema_of(column("a", inner), column("c.d", "long"))
+
+    assert schema.find(("a", "b", "c")) == field("a", "B", "c")
+    # As JSON predicates have it.
+    assert schema.find(("a.b.c",)) == field("a", "B", "c")
+    assert schema.find(("c.d",)) == field("c.d")
+    assert schema.find(("c", "d")) is None
+    assert schema.find(("a", "b")) is None
+
+
+def test_columns_inside_of_arrays_and_maps_are_none():
+    element = {"type": "array", "elementType": struct(column("b", "long")), "containsNull": True}
+    schema = schema_of(column("a", element))
+
+    assert schema.find(("a",)) is None
+    assert schema.find(("a", "element", "b")) is None
+
+
+def test_spark_puts_a_word_before_partition_columns():
+    schema = schema_of(column("p", "long"), column("c", "long"), partitions=("p",))
+
+    assert schema.find(("partitionValues", "p")) == field("p", partition=True)
+    assert schema.find(("partitionValues", "c")) is None
+
+
+def test_a_column_by_that_word_makes_it_ambiguous():
+    inner = struct(column("p", "long"))
+    schema = schema_of(column("partitionValues", inner), column("p", "long"), partitions=("p",))
+
+    assert schema.find(("partitionValues", "p")) is None
+
+
+def test_the_name_of_a_table_may_stand_before_a_column():
+    schema = schema_of(column("c", "long"))
+
+    assert schema.find(("spark_catalog", "default", "t", "c")) == field("c")
+
+
+def test_names_that_may_mean_two_columns_mean_none():
+    schema = schema_of(column("b", struct(column("c", "long"))), column("c", "long"))
+
+    assert schema.find(("b", "c")) == field("b", "c")
+    assert schema.find(("t", "b", "c")) is None
+    assert schema_of(column("c", "long"), column("C", "long")).find(("c",)) is None
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_a_mapped_column_is_known_to_files_by_its_physical_name(mode):
+    inner = struct(column("b", "long", **{PHYSICAL: "col-2"}))
+    schema = schema_of(column("a", inner, **{PHYSICAL: "col-1"}), **{"delta.columnMapping.mode": mode})
+
+    assert schema.find(("a", "b")) == field("col-1", "col-2")
+    assert schema.find(("col-1", "col-2")) is None
+
+
+def test_physical_names_mean_nothing_without_mapping():
+    assert schema_of(column("a", "long", **{PHYSICAL: "col-1"})).find(("a",)) == field("a")
+
+
+@pytest.mark.parametrize("kind", ["binary", "variant", "void", "interval day", "string collate UTF8_LCASE"])
+def test_of_a_type_that_is_not_compared_only_nulls_are_known(kind):
+    found = schema_of(column("a", kind)).find(("a",))
+
+    assert found == field("a", type=STRING, comparable=False)
+
+
+@pytest.mark.parametrize(
+    ("notes", "comparable"),
+    [
+        ({"__COLLATIONS": {"a": "icu.UNICODE_CI"}}, False),
+        ({"__CHAR_VARCHAR_TYPE_STRING": "char(5)"}, False),
+        ({"__CHAR_VARCHAR_TYPE_STRING": "varchar(5)"}, True),
+    ],
+)
+def test_texts_that_do_not_compare_by_their_bytes_are_not_compared(notes, comparable):
+    found = schema_of(column("a", "string", **notes)).find(("a",))
+
+    assert found == field("a", type=STRING, comparable=comparable)
+
+
+def test_a_double_that_was_a_float_is_bounded_as_one():
+    changes = {"delta.typeChanges": [{"fromType": "float", "toType": "double"}]}
+
+    assert schema_of(column("a", "double", **changes)).find(("a",)) == field("a", type=FLOAT)
+
+
+def test_decimals_have_a_precision_and_a_scale():
+    found = schema_of(column("a", "decimal(12, 3)")).find(("a",))
+
+    assert found == field("a", type=DataType("decimal", 12, 3))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "[]", "{}", '{"fields":5}', '{"fields":[5,{"name":1},{"name":"a"}]}', "[" * 9999]
+)
+def test_a_damaged_schema_has_no_columns(text):
+    assert TableSchema(Metadata(id="t", schema_string=text)).find(("a",)) is None
