@@ -90,5 +90,7 @@ def _error(exc: Exception, name: str) -> GatewayError:
     # The recipient is told nothing of the store; the operator needs its code.
     log.warning("a table's log could not be read: %s", found.words)
     if found.failure is Failure.DENIED:
-        return Unsupported("the gateway is not permitted to read the table's log")
+        return Unsupported(
+            "permission denied: the gateway may not read the table's log", error_code=NotFound.default_code
+        )
     return Unavailable("the table's log cannot be read at the moment; try again later")

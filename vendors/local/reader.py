@@ -82,5 +82,7 @@ def _error(exc: OSError, name: str) -> GatewayError:
             "the table's log lies behind a symbolic link, which a local storage does not follow"
         )
     if exc.errno in _DENIED:
-        return Unsupported("the gateway is not permitted to read the table's log")
+        return Unsupported(
+            "permission denied: the gateway may not read the table's log", error_code=NotFound.default_code
+        )
     return Unavailable("the table's log cannot be read at the moment; try again later")

@@ -155,6 +155,15 @@ async def test_a_store_that_refuses_is_told_from_one_that_does_not_answer(exc, e
     assert "SECRET" not in caplog.text
 
 
+async def test_a_denial_is_told_as_other_servers_tell_it():
+    async def fail() -> MemoryStore:
+        raise GenericError(told("AccessDenied"))
+
+    with pytest.raises(Unsupported, match="permission denied") as raised:
+        await ObstoreReader(fail).list_log(TABLE, start="")
+    assert raised.value.error_code == "RESOURCE_DOES_NOT_EXIST"
+
+
 async def test_an_error_in_our_own_words_stays_as_it_is():
     async def fail() -> MemoryStore:
         raise Unavailable("no identity")
