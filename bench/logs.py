@@ -1,7 +1,8 @@
 """Logs of tables without data: many files in a checkpoint, commits after it, and the same bytes each time.
 
-Files have 456 bytes of statistics; one in ten is a tombstone beside them, and one in twenty has a deletion
-vector where those are wanted. The commits after the checkpoint add files and remove some of the first ones.
+Files have ``STATS_BYTES`` of statistics; one in ten is a tombstone beside them, and one in twenty has a
+deletion vector where those are wanted. The commits after the checkpoint add files and remove some of the
+first ones.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from gateway.domain.log import DIRECTORY, checkpoint_name, commit_name
+from gateway.domain.log import DIRECTORY, HINT, checkpoint_name, commit_name
 from gateway.services.snapshot.log.schema import ADD, METADATA, PROTOCOL, REMOVE
 
 # How many commits come after the checkpoint of a log with so many files.
@@ -88,7 +89,7 @@ def write_log(directory: Path, files: int, *, vectors: bool = True) -> BenchLog:
     )
     frame.write_parquet(log / checkpoint_name(0), compression="snappy")
     hint = {"version": 0, "size": frame.height}
-    (log / "_last_checkpoint").write_text(json.dumps(hint))
+    (log / HINT).write_text(json.dumps(hint))
     # The commit beside a checkpoint says when its version was made, and is not read.
     (log / commit_name(0)).write_text(json.dumps({"commitInfo": {"timestamp": _MODIFIED_AT}}) + "\n")
     made = BenchLog(directory=directory, files=files, vectors=vectors, version=0, live=files)

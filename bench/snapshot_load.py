@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
-from bench.logs import COMMITS, BenchLog, write_log
+from bench.logs import ADDS, COMMITS, REMOVES, STATS_BYTES, BenchLog, write_log
 from bench.machine import describe_machine
 from bench.plot import GROWTH, draw_growth
 from bench.snapshot_engine import DELTALAKE, OWN, Taken, running_engine
@@ -68,9 +68,10 @@ def _report(taken: Mapping[int, Rounds], rounds: int) -> None:
     lines = [
         "# Reading a log",
         "",
-        f"{describe_machine()}; median of {rounds} interleaved rounds, processor time. Statistics of 456 "
-        "bytes, 5% deletion vectors, 10% tombstones, a classic checkpoint, then "
-        f"{', '.join(str(COMMITS.get(size, 10)) for size in taken)} commits of 100 adds and 20 removes.",
+        f"{describe_machine()}; median of {rounds} interleaved rounds, processor time. Statistics of "
+        f"{STATS_BYTES} bytes, 5% deletion vectors, 10% tombstones, a classic checkpoint, then "
+        f"{', '.join(str(COMMITS.get(size, 10)) for size in taken)} commits of {ADDS} adds and {REMOVES} "
+        "removes.",
         "",
         "| files | | own | deltalake | ratio |",
         "| ---: | --- | ---: | ---: | ---: |",

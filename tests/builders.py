@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from gateway.demo.deletion_vector import inline_vector
-from gateway.demo.log_builder import SIDECARS, compaction_name
 from gateway.demo.schema import Field
 from gateway.demo.table_builder import PLAIN_PROTOCOL, STARTED_AT, STEP, TableBuilder
 from gateway.demo.table_feature import configuration_of, protocol_of, with_features
@@ -16,14 +15,12 @@ from gateway.domain.location import Location, parse_location
 __all__ = [
     "NUMBERS",
     "PLAIN_PROTOCOL",
-    "SIDECARS",
     "STARTED_AT",
     "STEP",
     "Field",
     "TableBuilder",
     "add",
     "cdc",
-    "compaction_name",
     "configuration_of",
     "inline_vector",
     "location_of",

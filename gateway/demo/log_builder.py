@@ -15,12 +15,11 @@ import polars as pl
 
 from gateway.demo.checkpoint import to_checkpoint, to_sidecars, to_v2_checkpoint
 from gateway.demo.table_state import Action, TableState
-from gateway.domain.log import DIRECTORY, checkpoint_name, commit_name
+from gateway.domain.log import DIRECTORY, HINT, SIDECARS, checkpoint_name, commit_name, compaction_name
 from gateway.domain.window import EPOCH
 
 STARTED_AT: Final = datetime(2024, 1, 1, tzinfo=UTC)
 STEP: Final = timedelta(hours=1)
-SIDECARS: Final = "_sidecars"
 
 _NAMESPACE: Final = uuid.UUID("6f1b2c1e-54a7-4c0e-9d53-0f6f6f0c7a11")
 
@@ -140,7 +139,7 @@ class LogBuilder:
             yield {"sidecar": {"path": name, "sizeInBytes": len(content), "modificationTime": self.next_ms}}
 
     def _hint(self, size: int, **more: Any) -> Self:
-        self._write_log("_last_checkpoint", _to_ndjson([{"version": self.version, "size": size, **more}]))
+        self._write_log(HINT, _to_ndjson([{"version": self.version, "size": size, **more}]))
         return self
 
     def _write_log(self, name: str, content: bytes) -> None:
@@ -153,10 +152,6 @@ class LogBuilder:
         """Return an id that is the same whenever the same table is built."""
         self._named[kind] += 1
         return uuid.uuid5(_NAMESPACE, f"{self._id}/{kind}{self._named[kind] - 1}")
-
-
-def compaction_name(first: int, last: int) -> str:
-    return f"{first:020d}.{last:020d}.compacted.json"
 
 
 def table_id(name: str) -> str:

@@ -26,6 +26,9 @@ from tests.fakes.world import FakeTable, World, open_grant
 
 # Hints that name the one column, or the column that the suite's partitioned tables have.
 _USABLE = re.compile(r"(n|day) *(=|<|>) *\S+")
+_ZONED = re.compile(r".*(Z|[+-]\d\d:\d\d)")
+# When version 0 of every table was made.
+_BEGINNING = "1970-01-01T00:00:00Z"
 _KEYS = Keys(current=Key(id="k", secret=b"fake" * 8))
 
 
@@ -258,6 +261,8 @@ def _travel(table: FakeTable, at: pb.TableAt) -> int | None:
     if not table.history_shared:
         raise _history_error()
     _check_timestamp(at.timestamp, table)
+    if asked == "timestamp" and at.timestamp < _BEGINNING:
+        raise InvalidArgument(f"the timestamp must be greater than or equal to {_BEGINNING}")
     version = at.version if asked == "version" else table.version
     return _range(table, version, None)[0]
 
@@ -273,7 +278,7 @@ def _range(table: FakeTable, start: int, end: int | None) -> tuple[int, int]:
 
 
 def _check_timestamp(text: str, table: FakeTable) -> None:
-    if text and not text.endswith("Z"):
+    if text and not _ZONED.fullmatch(text):
         raise InvalidArgument(f"{text!r} is not a timestamp such as 2022-01-01T00:00:00Z")
     if text and not table.history_shared:
         raise _history_error()

@@ -68,7 +68,7 @@ def _changes_of_all_kinds(table: SparkTable) -> None:
 
 def _record_changes(table: SparkTable) -> None:
     latest = table.latest
-    for first, last in {(0, latest), (1, 1), (2, latest - 1), (latest, latest)}:
+    for first, last in ((0, latest), (1, 1), (2, latest - 1), (latest, latest)):
         table.record_changes(first, last)
 
 

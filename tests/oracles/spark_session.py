@@ -21,14 +21,13 @@ def start_session(jars: Path, scratch: Path) -> SparkSession:
         "spark.local.dir": str(scratch / "local"),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "1500m",
+        "spark.driver.memory": "3g",
         "spark.sql.session.timeZone": "UTC",
         # What is read back is the log, and not what Spark remembers of it.
         "spark.databricks.delta.allFilesInCrc.enabled": "false",
         # Partition values are in the log alone, as other writers have it: a client must take them from there.
         "spark.databricks.delta.properties.defaults.writePartitionColumnsToParquet": "false",
         "spark.databricks.delta.retentionDurationCheck.enabled": "false",
-        "spark.databricks.delta.alterTable.rename.enabledOnAWS": "true",
         **_FOR_SPEED,
     }
     builder: Any = SparkSession.builder
@@ -55,8 +54,15 @@ _FOR_SPEED = {
     "spark.databricks.delta.history.metricsEnabled": "false",
     "spark.databricks.delta.merge.materializeSource": "none",
     "spark.databricks.delta.stateReconstructionValidation.enabled": "false",
+    # Nobody looks at what was run: plans and figures of thousands of queries are not kept, nor written out.
+    "spark.ui.liveUpdate.period": "-1",
+    "spark.ui.retainedJobs": "1",
+    "spark.ui.retainedStages": "1",
+    "spark.ui.retainedTasks": "1",
+    "spark.sql.ui.retainedExecutions": "1",
+    "spark.sql.maxPlanStringLength": "100",
     # Without a checksum beside every file.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Duser.timezone=UTC",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Duser.timezone=UTC",
 }

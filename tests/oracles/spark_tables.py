@@ -69,6 +69,7 @@ def _write_table(spark: SparkSession, directory: Path, name: str) -> None:
         table = SparkTable(session, directory / name)
         FEATURE_TABLES[name](table)
     table.save()
+    table.forget()
 
 
 def _some(version: int) -> bool:

@@ -14,7 +14,7 @@ from gateway.services.snapshot.changes.stream import open_stream
 from gateway.services.snapshot.log.table_log import TableLog
 from gateway.services.snapshot.paging import PageLimits
 from gateway.services.snapshot.state.store import SnapshotStore
-from gateway.services.snapshot.token import ChangePosition, FileTokens, bind
+from gateway.services.snapshot.token import ChangePosition, FileTokens, bind, require_table
 from gateway.services.snapshot.travel import VersionRange, find_range
 from gateway.v1 import snapshot_pb2 as pb
 
@@ -91,6 +91,7 @@ class ChangeQueries:
         )
         changes = await question.open(source, asked)
         head = changes.head
+        require_table(after, head.table)
         yield pb.TableHead(
             version=head.version,
             response_format=head.response_format,
@@ -102,7 +103,11 @@ class ChangeQueries:
         end = pb.AnswerEnd()
         if (stopped := changes.stopped_at) is not None:
             position = ChangePosition(
-                start=versions.first, end=versions.last, version=stopped.version, index=stopped.index
+                start=versions.first,
+                end=versions.last,
+                version=stopped.version,
+                index=stopped.index,
+                table=head.table,
             )
             end.next_page_token = self._tokens.make_page(position, binding)
         yield end

@@ -23,7 +23,7 @@ from gateway.services.snapshot.paging import PageLimits
 from gateway.services.snapshot.predicate.hints import JSON, SQL, Hints, parse_hints
 from gateway.services.snapshot.predicate.prune import find_kept
 from gateway.services.snapshot.state.store import SnapshotStore
-from gateway.services.snapshot.token import Binding, FilePosition, FileTokens, bind
+from gateway.services.snapshot.token import Binding, FilePosition, FileTokens, bind, require_table
 from gateway.services.snapshot.travel import TableView, find_pinned, find_view
 from gateway.v1 import snapshot_pb2 as pb
 
@@ -77,6 +77,7 @@ class FileQueries:
             self._tokens.open_page(request.page_token, binding, FilePosition) if request.page_token else None
         )
         view = await self._view(log, grant, request, binding, after)
+        require_table(after, view.snapshot.metadata.id)
         chosen = choose_format(view.snapshot, request.capabilities, grant, discovery=False)
         file_id_hash = choose_hash(request.file_id_hash, chosen)
         hints, kept = await asyncio.to_thread(self._prune, request, view, grant)
@@ -149,7 +150,11 @@ class FileQueries:
             rows, limit = limited(rows, limit)
         if last is not None and limit != 0:
             position = FilePosition(
-                version=settled.view.snapshot.version, path=last[0], vector_id=last[1], limit=limit
+                version=settled.view.snapshot.version,
+                path=last[0],
+                vector_id=last[1],
+                limit=limit,
+                table=settled.view.snapshot.metadata.id,
             )
             end.next_page_token = self._tokens.make_page(position, settled.binding)
         yield from render_actions(rows, ActionKind.FILE, settled.line, settled.grant)

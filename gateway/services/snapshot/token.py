@@ -31,6 +31,8 @@ class FilePosition:
     vector_id: str
     # What the pages so far have left of limitHint.
     limit: int | None = None
+    # The id in its metadata: another table may come to be in the place of one.
+    table: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,8 @@ class ChangePosition:
     end: int
     version: int
     index: int
+    # The id in its metadata, at the first version.
+    table: str = ""
 
 
 Position = TypeVar("Position", FilePosition, ChangePosition)
@@ -78,6 +82,12 @@ def bind(grant: Grant, request: QueryRequest | ChangesRequest) -> Binding:
     )
 
 
+def require_table(position: FilePosition | ChangePosition | None, table: str) -> None:
+    """Refuse to go on with the pages of a table with those of another that is in its place by now."""
+    if position is not None and position.table != table:
+        raise _refused_page()
+
+
 class FileTokens:
     """Makes tokens, and opens them for those they were made for.
 
@@ -110,12 +120,8 @@ class FileTokens:
 
     def open_page(self, token: str, binding: Binding, kind: type[Position]) -> Position:
         """Return where the page starts; refuse a token of another question, an old one, and one of nobody."""
-        refusal = InvalidArgument(
-            "the page token is not valid for this request, or has expired; leave it out to start from the "
-            "first page, and send all other parameters as they were there"
-        )
         names = [field.name for field in fields(kind)]
-        values = self._open(self._page_keys, binding.purpose(kind.__name__), token, refusal)
+        values = self._open(self._page_keys, binding.purpose(kind.__name__), token, _refused_page())
         return kind(**dict(zip(names, values, strict=True)))
 
     def make_refresh(self, version: int, binding: Binding) -> str:
@@ -143,6 +149,13 @@ class FileTokens:
         if _milliseconds(self._clock()) >= values[0]:
             raise refusal
         return values[1:]
+
+
+def _refused_page() -> InvalidArgument:
+    return InvalidArgument(
+        "the page token is not valid for this request, or has expired; leave it out to start from the "
+        "first page, and send all other parameters as they were there"
+    )
 
 
 def _refresh(binding: Binding) -> bytes:

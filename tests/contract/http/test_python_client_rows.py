@@ -118,9 +118,14 @@ def test_a_table_with_vectors_is_resolved_to_delta(client: Client, gateway: Gate
     assert answer.headers["delta-sharing-capabilities"] == "responseformat=delta"
 
 
-def adds(answer: Answer) -> list[dict[str, Any]]:
+def actions(answer: Answer) -> list[tuple[str, dict[str, Any]]]:
+    """Return the actions of the log by their names, in the order of the lines."""
     files = [line["file"] for line in answer.streamed()[2:] if "file" in line]
-    return [file["deltaSingleAction"]["add"] for file in files if "add" in file["deltaSingleAction"]]
+    return [action for file in files for action in file["deltaSingleAction"].items()]
+
+
+def adds(answer: Answer) -> list[dict[str, Any]]:
+    return [action for name, action in actions(answer) if name == "add"]
 
 
 @pytest.mark.parametrize("ask", [delta_snapshot, delta_feed], ids=lambda ask: ask.__name__)
@@ -141,9 +146,11 @@ def test_a_delta_protocol_without_features_has_no_list_of_them(client: Client, g
 def test_a_delta_url_looks_presigned_of_files_and_of_vectors(
     client: Client, gateway: Gateway, ask: Ask
 ) -> None:
-    for add in adds(ask(client, gateway)):
-        vector = add.get("deletionVector", {"storageType": "i"})
-        urls = [add["path"], *([vector["pathOrInlineDv"]] if vector["storageType"] == "p" else [])]
+    found = actions(ask(client, gateway))
+    assert found
+    for _, action in found:
+        vector = action.get("deletionVector", {"storageType": "i"})
+        urls = [action["path"], *([vector["pathOrInlineDv"]] if vector["storageType"] == "p" else [])]
         for url in urls:
             assert any(f"{mark}{key}" in url for mark in "?&" for key in PRESIGNED), url
 
@@ -165,8 +172,14 @@ def test_delta_changes_tell_versions_and_times(client: Client, gateway: Gateway)
 
 
 def test_times_that_are_encoded_are_understood(client: Client, gateway: Gateway) -> None:
-    path = f"{gateway.change_feed.path}/changes?startingTimestamp=2000-01-01T00%3A00%3A00Z"
-    assert client.get(path).status == 200
+    for text in ("2000-01-01T00%3A00%3A00Z", "2000-01-01T02%3A00%3A00%2B02%3A00"):
+        path = f"{gateway.change_feed.path}/changes?startingTimestamp={text}"
+        assert client.get(path).headers["Delta-Table-Version"] == "0"
+
+
+def test_metadata_has_what_this_client_passes_over(client: Client, gateway: Gateway) -> None:
+    fields = metadata(client, gateway).streamed()[1]["metaData"]
+    assert {"location", "accessModes", "size", "numFiles"} <= set(fields)
 
 
 @every_read_of_files

@@ -32,6 +32,16 @@ def test_the_capabilities_on_lists_and_versions_do_no_harm(spark: SparkClient, g
     assert spark.version(gateway.plain) == gateway.plain.version
 
 
+def test_the_capabilities_on_requests_for_credentials_do_no_harm(client: Client, gateway: Gateway) -> None:
+    for capabilities in (PARQUET, DELTA, BOTH):
+        headers = {"delta-sharing-capabilities": capabilities}
+        # Without a body and a type of one, as it asks for the table's own location.
+        path = f"{gateway.dir_only.path}/temporary-table-credentials"
+        answer = client.request("POST", path, headers)
+        assert answer.status == 200
+        assert answer.json()["credentials"]["location"] == gateway.dir_only.location
+
+
 def test_lists_end_without_a_token(spark: SparkClient, gateway: Gateway) -> None:
     names = [table["name"] for table in spark.list_tables(gateway.plain.share)]
     assert len(names) == len(set(names)) > 2

@@ -7,14 +7,12 @@ from datetime import UTC, datetime
 import polars as pl
 import pytest
 
-from gateway.domain.log import checkpoint_name, commit_name
+from gateway.domain.log import SIDECARS, checkpoint_name, commit_name, compaction_name
 from tests.builders import (
-    SIDECARS,
     STARTED_AT,
     STEP,
     TableBuilder,
     add,
-    compaction_name,
     numbers,
     remove,
     rows,

@@ -35,7 +35,9 @@ def used_features(protocol: Protocol, metadata: Metadata, *, has_vectors: bool) 
     features = list(protocol.reader_features or ())
     if protocol.min_reader_version == _COLUMN_MAPPING_VERSION:
         features.append(_COLUMN_MAPPING)
-    used = [feature for feature in features if _is_used(feature, metadata)]
+    # Once each, however often it is listed: a look at the schema takes as long as the schema is large.
+    spelled = {name.lower(): name for name in reversed(features)}
+    used = [spelled[name] for name in dict.fromkeys(map(str.lower, features)) if _is_used(name, metadata)]
     if has_vectors and _DELETION_VECTORS not in used:
         used.append(_DELETION_VECTORS)
     return tuple(used)
@@ -53,11 +55,11 @@ def told_protocol(
 
     A table keeps listing what it once used, and a reader refuses a list with a name that it does not know.
     """
-    used = set(used_features(protocol, metadata, has_vectors=has_vectors))
+    used = {name.lower() for name in used_features(protocol, metadata, has_vectors=has_vectors)}
     dropped = {
         name
         for name in protocol.reader_features or ()
-        if name not in used and name.lower() not in declared and not _is_called_for(name, metadata)
+        if name.lower() not in used and name.lower() not in declared and not _is_called_for(name, metadata)
     }
     return replace(
         protocol,

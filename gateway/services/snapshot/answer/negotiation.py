@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from gateway.domain.grant import Grant
 from gateway.errors import Unsupported
@@ -16,6 +17,9 @@ from gateway.services.snapshot.log.metadata import Metadata
 from gateway.services.snapshot.log.protocol import Protocol
 from gateway.services.snapshot.state.snapshot import Snapshot
 from gateway.v1 import snapshot_pb2 as pb
+
+_MAX_NAMES: Final = 16
+_MAX_NAME: Final = 64
 
 
 def choose_format(
@@ -51,7 +55,7 @@ def require_known(protocol: Protocol, metadata: Metadata, grant: Grant) -> None:
     if unknown := unknown_features(protocol):
         raise Unsupported(
             f"Unsupported Delta Table Properties: table {grant.table} has the reader features "
-            f"{', '.join(unknown)}, which this gateway cannot serve in any response format"
+            f"{_listed(unknown)}, which this gateway cannot serve in any response format"
         )
 
 
@@ -71,6 +75,13 @@ def _require_none(used: Sequence[str], grant: Grant) -> None:
             f"Unsupported Delta Table Properties: table {grant.table} uses {', '.join(used)}, which the "
             f"parquet response format cannot express; a client that can read them sends {_header(used)}"
         )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names for a message, which is as long as somebody reads it, whatever the log has."""
+    shown = [name[:_MAX_NAME] for name in names[:_MAX_NAMES]]
+    more = len(names) - len(shown)
+    return f"{', '.join(shown)} and {more} others" if more else ", ".join(shown)
 
 
 def _header(used: Sequence[str]) -> str:

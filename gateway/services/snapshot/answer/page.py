@@ -25,7 +25,6 @@ __all__ = [
     "join_pages",
     "render_actions",
     "render_files",
-    "render_rows",
 ]
 
 # How many pages are rendered at once: a step over a column costs as much for a row as for hundreds.
@@ -58,11 +57,6 @@ def render_actions(
         count = fitting(rows, pages=_BATCH)
         yield from render_batch(rows.head(count), kind, line, grant).pages()
         rows = rows.slice(count)
-
-
-def render_rows(rows: pl.DataFrame, kind: ActionKind, line: LineFormat, grant: Grant) -> FilePage:
-    """Render rows, whose columns are those of their action in the log, as one page: at most ``fitting``."""
-    return render_batch(rows, kind, line, grant).page(0, rows.height)
 
 
 def fitting(rows: pl.DataFrame, *, pages: int = 1) -> int:

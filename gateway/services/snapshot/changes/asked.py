@@ -53,6 +53,8 @@ class ChangeSource:
 class ChangesHead:
     # The version that the changes start with.
     version: int
+    # The id that the table has in its metadata there.
+    table: str
     response_format: pb.ResponseFormat.ValueType
     # Protocol, then metadata: two lines.
     lines: bytes

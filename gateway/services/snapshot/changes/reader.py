@@ -124,7 +124,12 @@ class _Told:
             self.response_format,
             version=first.version if self._asked.with_metadata else None,
         )
-        return ChangesHead(version=first.version, response_format=self.response_format, lines=lines)
+        return ChangesHead(
+            version=first.version,
+            table=first.metadata.id,
+            response_format=self.response_format,
+            lines=lines,
+        )
 
     def protocols(self) -> dict[int, Protocol]:
         """Return the protocols of later versions by their version, where they are asked for."""

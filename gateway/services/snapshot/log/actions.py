@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,20 +12,21 @@ from polars.exceptions import PanicException, PolarsError
 
 from gateway.domain.log import parse_log_name
 from gateway.errors import Unsupported
+from gateway.services.snapshot.log.lines import LineDecoder, split_lines
 from gateway.services.snapshot.log.metadata import Metadata
 from gateway.services.snapshot.log.parsed import partition_values_of, stats_of
 from gateway.services.snapshot.log.path import encode_paths
 from gateway.services.snapshot.log.protocol import Protocol
-from gateway.services.snapshot.log.reconcile import COMMIT, find_live
+from gateway.services.snapshot.log.reconcile import COMMIT, find_live, keys_of
 from gateway.services.snapshot.log.schema import (
     ADD,
     DELETION_VECTOR,
+    ENCODED,
     FILES,
     METADATA,
     PROTOCOL,
     REMOVED,
     TEXTS,
-    vector_id,
 )
 
 NO_FILES: Final = pl.DataFrame(schema=FILES)
@@ -40,11 +41,12 @@ _FIELDS: Final[Mapping[str, Mapping[str, pl.DataType]]] = {
     "sidecar": {"path": pl.String()},
     "checkpointMetadata": {"version": pl.Int64()},
 }
-# Commits are read many at once, as one at a time costs milliseconds each; a line of our own ends each.
-_END: Final = "sluice.endOfCommit"
 _IN_COMMITS: Final = ("add", "remove", "protocol", "metaData")
 # A checkpoint's removes are tombstones of files that it does not list.
 _IN_CHECKPOINTS: Final = ("add", "protocol", "metaData", "sidecar", "checkpointMetadata")
+_COMMIT_LINES: Final = LineDecoder({action: pl.Struct(_FIELDS[action]) for action in _IN_COMMITS})
+_CHECKPOINT_LINES: Final = LineDecoder({action: pl.Struct(_FIELDS[action]) for action in _IN_CHECKPOINTS})
+_NONE: Final = {action: pl.DataFrame(schema=fields) for action, fields in _FIELDS.items()}
 # The largest integer that all readers of JSON agree on.
 _MAX_SIZE: Final = 2**53 - 1
 
@@ -97,28 +99,40 @@ def damaged(name: str, reason: str) -> Unsupported:
 
 
 def _read_commits(name: str, contents: Sequence[bytes]) -> Actions:
-    lines = b"".join(b'%b\n{"%b":%d}\n' % (content, _END.encode(), n) for n, content in enumerate(contents))
-    frame = _read_lines(lines, _IN_COMMITS, {_END: pl.Int64()})
-    frame = frame.with_columns(pl.col(_END).fill_null(strategy="backward"))
-    added, removed = _files(name, rows_of(frame, "add")), _removed(name, rows_of(frame, "remove"))
-    files = find_live(_numbered(added, frame, "add"), _numbered(removed, frame, "remove"))
+    # Many at once, as one at a time costs a millisecond each.
+    split = [split_lines(content) for content in contents]
+    frame = _COMMIT_LINES.decode([line for lines in split for line in lines])
+    added, removed = _files(name, _given(frame, "add")), _removed(name, _given(frame, "remove"))
+    files = added
+    # Of one commit all files are live that it adds, unless it adds one twice.
+    if len(contents) > 1 or added["path"].n_unique() < added.height:
+        commit = pl.Series(COMMIT, [n for n, lines in enumerate(split) for _ in lines], dtype=pl.Int64)
+        files = find_live(_numbered(added, frame["add"], commit), _numbered(removed, frame["remove"], commit))
     return Actions(
         files=files,
         removed=removed,
         dropped=added.height - files.height,
-        protocol=protocol_of(rows_of(frame, "protocol")),
-        metadata=metadata_of(name, rows_of(frame, "metaData")),
+        protocol=protocol_of(_given(frame, "protocol")),
+        metadata=metadata_of(name, _given(frame, "metaData")),
     )
 
 
-def _numbered(rows: pl.DataFrame, frame: pl.DataFrame, action: str) -> pl.DataFrame:
+def _given(frame: pl.DataFrame, action: str) -> pl.DataFrame:
+    """Return the actions of one kind, of which the frame has the fields that are read, and no others."""
+    column = frame[action]
+    if column.null_count() == column.len():
+        return _NONE[action]
+    return column.drop_nulls().struct.unnest()
+
+
+def _numbered(rows: pl.DataFrame, action: pl.Series, commit: pl.Series) -> pl.DataFrame:
     """Return the rows of an action with the number of the commit that each of them is from."""
-    return rows.with_columns(frame[_END].filter(frame[action].is_not_null()).alias(COMMIT))
+    return rows.with_columns(commit.filter(action.is_not_null()))
 
 
 def _read_checkpoint(name: str, content: bytes) -> Actions:
     is_json = name.endswith(".json")
-    frame = _read_lines(content, _IN_CHECKPOINTS, {}) if is_json else _read_parquet(content)
+    frame = _CHECKPOINT_LINES.decode(split_lines(content)) if is_json else _read_parquet(content)
     _check_version(name, rows_of(frame, "checkpointMetadata"), required=is_json)
     sidecars = rows_of(frame, "sidecar")["path"]
     if sidecars.has_nulls():
@@ -142,11 +156,6 @@ def _read_parquet(content: bytes) -> pl.DataFrame:
     known = pl.read_parquet_schema(io.BytesIO(content))
     wanted: list[str] = [column for column in _IN_CHECKPOINTS if column in known]
     return pl.read_parquet(io.BytesIO(content), columns=wanted)
-
-
-def _read_lines(lines: bytes, actions: Iterable[str], others: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    schema = {action: pl.Struct(_FIELDS[action]) for action in actions}
-    return pl.read_ndjson(io.BytesIO(lines), schema=pl.Schema({**schema, **others}))
 
 
 def _check_version(name: str, rows: pl.DataFrame, *, required: bool) -> None:
@@ -211,15 +220,23 @@ def _conformed(column: pl.Series, dtype: pl.DataType) -> pl.Series:
 def _files(name: str, adds: pl.DataFrame) -> pl.DataFrame:
     if adds.is_empty():
         return NO_FILES
-    if adds["path"].has_nulls() or not adds["size"].is_between(0, _MAX_SIZE).fill_null(value=False).all():
+    if adds["path"].has_nulls() or not _are_sizes(adds["size"]):
         raise damaged(name, "adds a file without a path or a size")
     _require_vectors(name, adds["deletionVector"])
     columns = {
         **adds.to_dict(),
-        "encoded": encode_paths(adds["path"]),
         "partitionValues": _filled(adds["partitionValues"]),
+        # A struct in each row, whether it is in the log or not, so that all files of a table are alike.
+        "deletionVector": adds["deletionVector"].struct.unnest().to_struct(),
+        ENCODED: encode_paths(adds["path"]),
     }
     return pl.DataFrame({column: columns[column] for column in FILES})
+
+
+def _are_sizes(sizes: pl.Series) -> bool:
+    low, high = sizes.min(), sizes.max()
+    in_range = isinstance(low, int) and isinstance(high, int) and low >= 0 and high <= _MAX_SIZE
+    return in_range and not sizes.has_nulls()
 
 
 def _filled(values: pl.Series) -> pl.Series:
@@ -229,16 +246,19 @@ def _filled(values: pl.Series) -> pl.Series:
 
 
 def _removed(name: str, removes: pl.DataFrame) -> pl.DataFrame:
+    if removes.is_empty():
+        return NOT_REMOVED
     if removes["path"].has_nulls():
         raise damaged(name, "removes a file without a path")
     _require_vectors(name, removes["deletionVector"])
-    return removes.select("path", vector_id(pl.col("deletionVector")))
+    return keys_of(removes)
 
 
 def _require_vectors(name: str, vectors: pl.Series) -> None:
-    kinds, places = vectors.struct.field("storageType"), vectors.struct.field("pathOrInlineDv")
+    members = vectors.struct.unnest()
+    kinds, places = members["storageType"], members["pathOrInlineDv"]
     # Without its place it could not be told from none, and deleted rows would come back.
-    if (kinds.is_not_null() & places.is_null()).any():
+    if kinds.null_count() < kinds.len() and places.filter(kinds.is_not_null()).has_nulls():
         raise damaged(name, "names a deletion vector without saying where it is")
 
 

@@ -17,6 +17,8 @@ from gateway.services.snapshot.log.table_log import TableLog
 # The files that make up a checkpoint but for its sidecars: the parts, in order.
 Checkpoint = tuple[LogFile, ...]
 
+# A hint is a line of a few numbers; some writers put a schema into it.
+_MAX_HINT: Final = 4 * 1024 * 1024
 # Where looking at the names of a listing takes long enough to hold up the event loop.
 _MANY_FILES: Final = 1000
 
@@ -51,6 +53,11 @@ class LogListing:
                 error_code="RESOURCE_DOES_NOT_EXIST",
             )
         return self.newest
+
+    @property
+    def has_gap(self) -> bool:
+        """Tell whether a commit is missing between others."""
+        return bool(self.commits) and max(self.commits) - min(self.commits) >= len(self.commits)
 
     def find_anchor(self, version: int) -> LogFile | None:
         """Return the file that stands for a version: another one in its place is another table's."""
@@ -109,7 +116,10 @@ async def list_recent(log: TableLog) -> LogListing:
 
 async def _read_hint(log: TableLog) -> int | None:
     try:
-        version = json.loads(await log.reader.read_log(log.location, HINT))["version"]
+        content = await log.reader.read_log(log.location, HINT)
+        if len(content) > _MAX_HINT:
+            return None
+        version = (await asyncio.to_thread(json.loads, content))["version"]
     except (GatewayError, ValueError, TypeError, KeyError, RecursionError):
         # Whatever is wrong with it, the log can be read without.
         return None

@@ -24,6 +24,8 @@ _LARGE: Final = 4
 # How much of a log is in memory as it was read, unless one commit alone is more.
 _BATCH_FILES: Final = 256
 _BATCH_BYTES: Final = 8 * 1024 * 1024
+# How many checkpoints and compactions are tried: whoever writes a log may leave any number that are none.
+_MAX_UNUSABLE: Final = 16
 
 # Takes ``checkpoint`` or ``compaction``: a file that something else took the place of.
 CountFallback = Callable[[str], None]
@@ -74,7 +76,10 @@ async def load_version(
 
 
 async def load_steps(log: TableLog, listing: LogListing, after: int, version: int) -> Loaded | None:
-    """Return the commits that lead from one version to a later one; None when they do not."""
+    """Return the commits that lead from one version to a later one; None when they do not.
+
+    Where one of them is damaged and a checkpoint leads past it, that is the way to go.
+    """
     files = find_commits(listing, after, version)
     anchor = listing.find_anchor(version)
     if files is None or anchor is None:
@@ -83,6 +88,10 @@ async def load_steps(log: TableLog, listing: LogListing, after: int, version: in
         commits = [await _read_batch(log, batch) for batch in _batches(files)]
     except (NotFound, _Changed):
         return None
+    except Unsupported:
+        if any(after < known <= version for known in listing.checkpoints):
+            return None
+        raise
     return Loaded(version=version, anchor=anchor, checkpoint=(), commits=commits)
 
 
@@ -99,6 +108,7 @@ class _Reading:
     unusable: set[LogFile] = field(default_factory=set)
     # Why the first of them was not.
     reason: GatewayError | None = None
+    passed_over: int = 0
 
     async def load(self, listing: LogListing) -> Loaded:
         while True:
@@ -125,7 +135,8 @@ class _Reading:
             parts = await gather((partial(_read_part, self.log, file) for file in files), _LARGE)
             if files and not (any(part.protocol for part in parts) and any(part.metadata for part in parts)):
                 raise damaged(files[0].name, "has no protocol or no metaData action")
-            names = [sidecar_name(files[0].name, path) for part in parts for path in part.sidecars]
+            # Once each: a file that is named a thousand times would be read and held a thousand times.
+            names = {sidecar_name(files[0].name, path): None for part in parts for path in part.sidecars}
             sidecars = await gather((partial(_read_sidecar, self.log, name) for name in names), _LARGE)
         except (NotFound, Unsupported, _Changed) as exc:
             self._pass_over("checkpoint", files, exc)
@@ -148,8 +159,11 @@ class _Reading:
 
     def _pass_over(self, kind: str, files: Sequence[LogFile], exc: Exception) -> None:
         self.unusable.update(files)
+        self.passed_over += 1
         if self.reason is None and isinstance(exc, Unsupported):
             self.reason = exc
+        if self.passed_over > _MAX_UNUSABLE:
+            raise self.reason or damaged(files[0].name, "and many others cannot be read")
         if self.count_fallback is not None:
             self.count_fallback(kind)
         facts = {"location": str(self.log.location), "file": files[0].name, "error": str(exc)}

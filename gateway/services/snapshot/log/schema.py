@@ -84,6 +84,9 @@ FILES: Final[Mapping[str, pl.DataType]] = {**ADD, ENCODED: pl.String()}
 # What tells a logical file from another one at the same path: null without a deletion vector.
 VECTOR_ID: Final = "vectorId"
 
+# Up to so many an expression takes longer to prepare than a loop to run.
+_FEW: Final = 1000
+
 # What identifies a file that was removed.
 REMOVED: Final[Mapping[str, pl.DataType]] = {"path": pl.String(), VECTOR_ID: pl.String()}
 
@@ -93,3 +96,22 @@ def vector_id(vector: pl.Expr) -> pl.Expr:
     kind, place = vector.struct.field("storageType"), vector.struct.field("pathOrInlineDv")
     offset = vector.struct.field("offset").cast(pl.String)
     return pl.concat_str(kind, place, pl.concat_str(pl.lit("@"), offset).fill_null("")).alias(VECTOR_ID)
+
+
+def vector_ids(vectors: pl.Series, rows: pl.Series | None = None) -> pl.Series:
+    """Return what identifies each of a column of deletion vectors, or of some rows of it."""
+    members = vectors.struct.unnest()
+    parts = [members[name] for name in ("storageType", "pathOrInlineDv", "offset")]
+    if rows is not None:
+        # One by one: many at once are taken by many threads, which is more work than a few rows are.
+        parts = [part[rows] for part in parts]
+    if parts[0].len() > _FEW:
+        return pl.DataFrame(parts).to_struct().to_frame("").select(vector_id(pl.col(""))).to_series()
+    ids = [_find_id(*found) for found in zip(*(part.to_list() for part in parts), strict=True)]
+    return pl.Series(VECTOR_ID, ids, dtype=pl.String)
+
+
+def _find_id(kind: str | None, place: str | None, offset: int | None) -> str | None:
+    if kind is None or place is None:
+        return None
+    return f"{kind}{place}" if offset is None else f"{kind}{place}@{offset}"

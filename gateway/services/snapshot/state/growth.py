@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import polars as pl
 
 from gateway.services.snapshot.log.actions import NO_FILES, NOT_REMOVED, Actions
-from gateway.services.snapshot.log.reconcile import COMMIT, find_live
-from gateway.services.snapshot.log.schema import VECTOR_ID, vector_id
+from gateway.services.snapshot.log.reconcile import COMMIT, are_among, find_live, keys_of
 from gateway.services.snapshot.state.files import Files, Stock, memory_of
 from gateway.services.snapshot.state.fold import align, fold
-
-_KEY: Final = ["path", VECTOR_ID]
-_ROW: Final = "row"
 
 
 def start(checkpoint: Sequence[Actions]) -> Files:
@@ -40,13 +35,14 @@ def grow(files: Files, commits: Sequence[Actions]) -> Files:
         return files
     gone = _gone(files, change)
     added = change.added.rechunk()
+    size = files.size - _sum(files.frame["size"][gone]) + _sum(added["size"])
     return fold(
         Files(
-            frame=pl.concat([files.frame, added], rechunk=False),
-            live=_marked(files, gone[_ROW], added.height),
+            frame=files.frame.vstack(added),
+            live=_marked(files, gone, added.height),
             parsed=_extended(files.parsed, added.height),
-            num_files=files.num_files - gone.height + added.height,
-            size=files.size - _sum(gone["size"]) + _sum(added["size"]),
+            num_files=files.num_files - gone.len() + added.height,
+            size=size,
             dropped=files.dropped + change.dropped,
             stock=files.stock,
             grown=files.grown + memory_of(added, None, change.dropped),
@@ -83,20 +79,14 @@ def _numbered(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     )
 
 
-def _gone(files: Files, change: _Change) -> pl.DataFrame:
-    """Return the live rows that commits remove or add anew, by number, with their sizes."""
-    added = change.added.select("path", vector_id(pl.col("deletionVector")))
-    touched = pl.concat([added, change.removed.select(_KEY)]).unique()
+def _gone(files: Files, change: _Change) -> pl.Series:
+    """Return the numbers of the live rows that commits remove or add anew."""
+    touched = keys_of(change.added).vstack(change.removed)
     # Few rows have a path of these, and only those are compared in full: the rest is neither read nor copied.
-    near = files.frame["path"].is_in(touched["path"].unique().implode())
-    found = (
-        files.frame.select("path", "size", "deletionVector")
-        .filter(near)
-        .with_columns(near.arg_true().alias(_ROW), vector_id(pl.col("deletionVector")))
-        .join(touched, on=_KEY, how="semi", nulls_equal=True)
-        .select(_ROW, "size")
-    )
-    return found if files.live is None else found.filter(files.live.gather(found[_ROW]))
+    near = files.frame["path"].is_in(touched["path"].implode()).arg_true()
+    if files.live is not None:
+        near = near.filter(files.live[near])
+    return near.filter(are_among(keys_of(files.frame, near), touched))
 
 
 def _marked(files: Files, gone: pl.Series, added: int) -> pl.Series | None:
@@ -109,7 +99,7 @@ def _marked(files: Files, gone: pl.Series, added: int) -> pl.Series | None:
 
 
 def _all(count: int) -> pl.Series:
-    return pl.repeat(value=True, n=count, dtype=pl.Boolean, eager=True)
+    return pl.Series([True]).new_from_index(0, count)
 
 
 def _parsed(checkpoint: Sequence[Actions]) -> pl.Series | None:

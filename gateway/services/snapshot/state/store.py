@@ -44,8 +44,10 @@ class SnapshotStore:
 
     async def list_log(self, log: TableLog) -> LogListing:
         """Return the whole log; one listing serves all that ask while it runs."""
-        look = await self._looks.run((log.location, ""), lambda: self._list(log, ""))
-        return look.listing
+        listing = await self._list_whole(log)
+        # Not every store lists a moment: a commit may be there that came later than one that is not. What is
+        # before it would seem to be cleaned up, and a range that a time begins would begin after it.
+        return await self._list_whole(log) if listing.has_gap else listing
 
     async def latest_version(self, log: TableLog, freshness: timedelta = _ALWAYS_CHECK) -> int:
         """Return the newest version without reading what is in it."""
@@ -81,6 +83,10 @@ class SnapshotStore:
             return snapshot
 
         return await self._loads.run((log.location, version, anchor), work)
+
+    async def _list_whole(self, log: TableLog) -> LogListing:
+        look = await self._looks.run((log.location, ""), lambda: self._list(log, ""))
+        return look.listing
 
     def _is_fresh(self, held: Held, freshness: timedelta) -> bool:
         # A clock that was set back says nothing.

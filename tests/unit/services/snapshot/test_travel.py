@@ -353,3 +353,15 @@ async def test_a_pinned_version_does_not_take_what_came_after_it(at):
     table.reader.put(commit_name(5), b"nonsense")
 
     assert (await pinned(table, 4, at)).snapshot.version == 4
+
+
+async def test_a_listing_that_misses_a_commit_moves_no_beginning():
+    table = Table()
+    missing = [lambda files: [file for file in files if file.name != commit_name(2)]]
+
+    table.reader.lies = list(missing)
+    assert await table.version_from(text(-1)) == 0
+    table.reader.lies = list(missing)
+    assert (await table.range(time(1)))[:2] == (1, 4)
+    table.reader.lies = list(missing)
+    assert (await table.view(time(1))).snapshot.version == 1

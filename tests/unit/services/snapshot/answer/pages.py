@@ -8,7 +8,9 @@ from typing import Any
 
 import polars as pl
 
+from gateway.domain.grant import Grant
 from gateway.ports import LogFile
+from gateway.services.snapshot.answer.batch import render_batch
 from gateway.services.snapshot.answer.page import ActionKind, LineFormat
 from gateway.services.snapshot.log.metadata import Metadata
 from gateway.services.snapshot.log.protocol import Protocol
@@ -29,6 +31,11 @@ SCHEMAS = {
     ActionKind.CDF: {**CDC, ENCODED: pl.String()},
 }
 _PLAIN = {"partitionValues": {}, "size": 1, "modificationTime": 0, "dataChange": True}
+
+
+def render_rows(rows: pl.DataFrame, kind: ActionKind, line: LineFormat, grant: Grant) -> pb.FilePage:
+    """Render rows as one page, however large."""
+    return render_batch(rows, kind, line, grant).page(0, rows.height)
 
 
 def rows_of(*rows: Mapping[str, Any], kind: ActionKind = ActionKind.FILE) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from gateway.errors import Unsupported
 from gateway.services.snapshot.answer.head import render_head, render_metadata, render_protocol
 from gateway.services.snapshot.answer.negotiation import choose_format
 from gateway.services.snapshot.answer.order import page_rows
-from gateway.services.snapshot.answer.page import ActionKind, render_files, render_rows
+from gateway.services.snapshot.answer.page import ActionKind, render_files
 from gateway.services.snapshot.log.protocol import Protocol
 from gateway.v1 import snapshot_pb2 as pb
 from tests.fakes.grants import GRANT
@@ -21,6 +21,7 @@ from tests.unit.services.snapshot.answer.pages import (
     DELTA,
     PARQUET,
     many,
+    render_rows,
     rows_of,
     seen,
     seen_actions,

@@ -152,3 +152,10 @@ def test_a_protocol_without_a_list_stays_without_one():
     plain = Protocol(min_reader_version=1, min_writer_version=2)
 
     assert told_protocol(plain, metadata(), (), has_vectors=False) == plain
+
+
+def test_a_feature_that_is_listed_many_times_is_told_once_as_it_is_spelled_first():
+    listed = protocol("timestampNtz", *["TimestampNTZ", "timestampntz"] * 1000, "foo")
+    table = metadata('{"type":"struct","fields":[{"name":"t","type":"timestamp_ntz"}]}')
+
+    assert used_features(listed, table, has_vectors=False) == ("timestampNtz", "foo")

@@ -145,3 +145,12 @@ def test_no_client_gets_what_it_cannot_read(used, formats, declared, discovery):
         assert chosen in (formats or [_PARQUET])
         assert chosen == _DELTA or not used
         assert discovery or chosen == _PARQUET or used <= declared
+
+
+def test_a_refusal_names_a_few_unknown_features_of_many():
+    hostile = table(*(f"foo{n}" for n in range(10_000)))
+
+    with pytest.raises(Unsupported, match=r"foo0, foo1, .* and 9984 others") as refused:
+        choose_format(hostile, pb.ReaderCapabilities(), GRANT, discovery=True)
+
+    assert len(refused.value.message) < 1000

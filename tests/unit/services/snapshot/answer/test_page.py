@@ -19,7 +19,6 @@ from gateway.services.snapshot.answer.page import (
     join_pages,
     render_actions,
     render_files,
-    render_rows,
 )
 from gateway.v1 import snapshot_pb2 as pb
 from tests.fakes.grants import GRANT
@@ -30,6 +29,7 @@ from tests.unit.services.snapshot.answer.pages import (
     SCHEMAS,
     files_of,
     many,
+    render_rows,
     rows_of,
     seen,
     seen_actions,

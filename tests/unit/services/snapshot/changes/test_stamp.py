@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from gateway.errors import Unsupported
 from gateway.services.snapshot.answer.line import ActionKind, LineFormat
-from gateway.services.snapshot.answer.page import render_rows
 from gateway.services.snapshot.changes.commit import CommitFile, parse_commits
 from gateway.services.snapshot.changes.stamp import Piece, render_pieces
 from gateway.v1 import snapshot_pb2 as pb
 from tests.builders import add, cdc, remove
 from tests.fakes.grants import GRANT
+from tests.unit.services.snapshot.answer.pages import render_rows
 from tests.unit.services.snapshot.changes.answers import spliced
 
 _VECTOR = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "sizeInBytes": 4, "cardinality": 1}

@@ -215,6 +215,22 @@ def test_of_several_commits_the_last_protocol_and_metadata_hold():
     assert actions.metadata.id == "t"
 
 
+def test_of_several_descriptions_of_the_table_the_last_holds():
+    commits = [lines({"metaData": {**_METADATA, "id": each}}) for each in ("t", "u", "v")]
+
+    actions = read_commits([(f"{each}.json", commit) for each, commit in enumerate(commits)])
+
+    assert actions.metadata is not None
+    assert actions.metadata.id == "v"
+
+
+def test_a_file_that_one_commit_adds_twice_is_as_it_was_added_last():
+    actions = read_commit(lines(add("a", size=1), add("b"), add("a", size=2)))
+
+    assert actions.files.select("path", "size").rows() == [("b", 1), ("a", 2)]
+    assert actions.dropped == 1
+
+
 def test_a_reader_feature_without_a_name_is_one_that_nobody_knows():
     actions = read_commit(lines({"protocol": {"minReaderVersion": 3, "readerFeatures": [None]}}))
 
@@ -255,6 +271,7 @@ def test_a_checkpoint_may_lack_fields_and_have_others():
 
     assert dict(actions.files.schema) == FILES
     [row] = actions.files.to_dicts()
+    assert row.pop("deletionVector")["storageType"] is None
     assert {name: value for name, value in row.items() if value} == {
         "path": "a",
         "encoded": "a",
@@ -305,6 +322,7 @@ def test_a_checkpoint_in_json_says_what_its_commits_said():
         (_V2, b"", "is not a checkpoint"),
         (_V2, b'{"protocol":{"minReaderVersion":1}}', "is not a checkpoint"),
         (_V2, b'{"checkpointMetadata":{"version":4}}', "is of another version"),
+        (_V2, b'{"checkpointMetadata":{"version":2}}', "is of another version"),
         (_V2, b'{"checkpointMetadata":{"version":3}}\n{"sidecar":{"sizeInBytes":1}}', "without a path"),
         (_V2, b'{"checkpointMetadata":{"version":3}}\n{"sidecar":{"pa', "cannot be parsed"),
     ],

@@ -54,6 +54,16 @@ def test_a_compaction_and_an_incomplete_checkpoint_make_no_version():
     assert listing_of(commit_name(3), compaction_name(2, 9), checkpoint_name(8, 1, 2)).latest == 3
 
 
+@pytest.mark.parametrize(
+    ("versions", "has_gap"),
+    [([], False), ([3], False), ([3, 4, 5], False), ([3, 5], True), ([0, 1, 9], True)],
+)
+def test_a_gap_is_a_commit_that_is_missing_between_others(versions, has_gap):
+    names = [commit_name(version) for version in versions]
+
+    assert listing_of(*names, checkpoint_name(20)).has_gap is has_gap
+
+
 def test_a_version_may_have_checkpoints_of_every_kind():
     parts = [checkpoint_name(4, part, 2) for part in (2, 1)]
 
@@ -75,7 +85,7 @@ def test_a_checkpoint_counts_when_all_its_parts_are_there():
     assert listing_of(*three).checkpoints == {}
 
 
-@pytest.mark.parametrize("parts", [(0, 1), (2, 3), (1, 9_999_999_999)])
+@pytest.mark.parametrize("parts", [(0, 1), (0, 2), (2, 3), (1, 9_999_999_999)])
 def test_a_name_that_claims_parts_that_cannot_be_counts_for_nothing(parts):
     names = [f"{version_prefix(4)}.checkpoint.{part:010d}.0000000002.parquet" for part in parts]
 

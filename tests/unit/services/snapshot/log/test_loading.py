@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -118,6 +119,20 @@ async def test_a_v2_checkpoint_is_read_with_its_sidecars():
     assert paths_of(loaded) == ["0", "1", "2", "3", "4"]
     assert reader.read[0] == name
     assert sorted(reader.read[1:3]) == ["_sidecars/s.parquet", "_sidecars/t.parquet"]
+
+
+async def test_a_v2_checkpoint_may_have_adds_of_its_own_beside_its_sidecars():
+    reader = table()
+    [sidecar] = to_sidecars(state(3)[2:4], 1)
+    reader.put("_sidecars/s.parquet", sidecar)
+    own = [{"checkpointMetadata": {"version": 3}}, *state(3)[:2], *state(3)[4:]]
+    name = f"{version_prefix(3)}.checkpoint.{_UUID}.json"
+    reader.put(name, lines(*own, {"sidecar": {"path": "s.parquet"}}))
+
+    loaded = await load(reader)
+
+    assert paths_of(loaded) == ["0", "1", "2", "3", "4"]
+    assert sorted(reader.read) == sorted([name, "_sidecars/s.parquet", commit_name(4)])
 
 
 async def test_a_v2_checkpoint_may_have_a_classic_name():
@@ -292,6 +307,15 @@ async def test_a_commit_that_keeps_arriving_cut_short_gives_no_answer():
     assert reader.times_read()[commit_name(2)] == 2
 
 
+async def test_a_commit_that_is_longer_than_it_was_listed_is_listed_again():
+    reader = table()
+    # It was being written when it was listed, and may still be.
+    reader.lies = [lambda files: [replace(file, size=file.size - 1) for file in files]]
+
+    assert paths_of(await load(reader)) == ["0", "1", "2", "3", "4"]
+    assert reader.listed == ["", ""]
+
+
 async def test_a_checkpoint_in_json_that_arrives_cut_short_is_passed_over():
     reader = table()
     name = put_v2(reader, 3)
@@ -427,6 +451,24 @@ async def test_steps_that_are_not_as_listed_lead_nowhere(harm):
         reader.cut[commit_name(3)] = 3
 
     assert await load_steps(reader.log, listing, 2, 4) is None
+
+
+async def test_damaged_steps_lead_nowhere_where_a_checkpoint_leads_past_them():
+    reader = table()
+    reader.put(commit_name(3), b"{")
+    put_checkpoint(reader, 3)
+
+    assert await load_steps(reader.log, await list_log(reader.log), 2, 4) is None
+
+
+@pytest.mark.parametrize("checkpoint", [2, 4])
+async def test_damaged_steps_are_named_where_no_checkpoint_leads_past_them(checkpoint):
+    reader = table()
+    reader.put(commit_name(3), b"{")
+    put_checkpoint(reader, checkpoint)
+
+    with pytest.raises(Unsupported, match=commit_name(3)):
+        await load_steps(reader.log, await list_log(reader.log), 2, 3)
 
 
 @pytest.mark.parametrize("error", [Unavailable("down"), Unsupported("denied")])

@@ -6,7 +6,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.services.snapshot.log.reconcile import COMMIT, find_live
+from gateway.services.snapshot.log.reconcile import COMMIT, are_among, find_live, keys_of
 from gateway.services.snapshot.log.schema import DELETION_VECTOR, REMOVED, VECTOR_ID, vector_id
 
 _PATHS = st.sampled_from(["a", "b", "a@1"])
@@ -82,6 +82,37 @@ def test_what_is_live_is_what_a_replay_one_action_at_a_time_says(commits):
     live = find_live(files, removes).with_columns(vector_id(pl.col("deletionVector")))
 
     assert live.select("path", VECTOR_ID, "row").rows() == [(*key, row) for key, row in expected.items()]
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.tuples(_PATHS, _VECTORS), min_size=1, max_size=6), st.data())
+def test_keys_are_the_same_however_many_there_are(files, data):
+    frame = pl.DataFrame(
+        [(path, vector and dict(zip(_MEMBERS, vector, strict=True))) for path, vector in files],
+        schema=pl.Schema([("path", pl.String()), ("deletionVector", DELETION_VECTOR)]),
+        orient="row",
+    )
+    expected = [(path, id_of(vector)) for path, vector in files]
+    rows = data.draw(st.lists(st.integers(0, len(files) - 1)))
+
+    assert keys_of(frame).rows() == expected
+    assert keys_of(frame, pl.Series(rows, dtype=pl.UInt32)).rows() == [expected[row] for row in rows]
+    # Many are looked at in another way.
+    assert keys_of(pl.concat([frame] * 1001)).rows() == expected * 1001
+
+
+@settings(deadline=None, max_examples=50)
+@given(*[st.lists(st.tuples(_PATHS, st.sampled_from([None, "ux", "ux@1"])), max_size=6)] * 2)
+def test_keys_are_found_among_others_however_many_there_are(keys, others):
+    expected = [key in others for key in keys]
+    schema = pl.Schema(REMOVED)
+    left = pl.DataFrame(keys, schema=schema, orient="row")
+    right = pl.DataFrame(others, schema=schema, orient="row")
+    # Many are looked at in another way.
+    more = pl.concat([right, *[pl.DataFrame([("c", None)] * 1001, schema=schema, orient="row")]])
+
+    assert are_among(left, right).to_list() == expected
+    assert are_among(left, more).to_list() == expected
 
 
 def id_of(vector: tuple[str, str, int | None] | None) -> str | None:

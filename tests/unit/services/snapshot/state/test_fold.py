@@ -69,7 +69,9 @@ def test_joining_chunks_changes_no_row(lengths):
     assert folded.parsed is not None
     assert folded.parsed.equals(files.parsed)
     assert numbers_of(folded) == numbers_of(files)
-    assert folded.frame["path"].chunk_lengths()[0] >= folded.frame["path"].chunk_lengths()[-1]
+    # Only the last one is looked at: those before it were, each when it was the last.
+    *before, last = folded.frame["path"].chunk_lengths()
+    assert not before or before[-1] >= 8 * last
 
 
 @pytest.mark.parametrize(

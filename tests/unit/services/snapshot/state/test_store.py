@@ -270,6 +270,33 @@ async def test_a_commit_that_a_listing_missed_is_looked_for_again(store, log, re
     assert len(reader.listed) == 2
 
 
+async def test_a_whole_listing_that_missed_a_commit_between_others_is_made_again(store, log, reader, table):
+    table.append(rows([3]))
+    reader.missed.add(commit_name(1))
+
+    assert sorted((await store.list_log(log)).commits) == [0, 1, 2]
+    assert reader.listed == ["", ""]
+
+
+async def test_a_gap_that_stays_is_listed_twice_and_no_more(store, log, reader, table):
+    table.append(rows([3]))
+    (table.log / commit_name(1)).unlink()
+
+    assert sorted((await store.list_log(log)).commits) == [0, 2]
+    assert reader.listed == ["", ""]
+
+
+async def test_a_refresh_is_not_stopped_by_a_damaged_commit_that_a_checkpoint_leads_past(store, log, table):
+    await store.latest(log)
+    table.append(rows([3])).checkpoint()
+    (table.log / commit_name(2)).write_bytes(b'{"add":{"path"')
+    table.append(rows([4]))
+
+    snapshot = await store.latest(log)
+
+    assert (snapshot.version, sorted(paths_of(snapshot))) == (3, sorted(table.live))
+
+
 async def test_a_damaged_commit_is_named(store, log, table):
     (table.log / commit_name(1)).write_bytes(b'{"add":{"path"')
 

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from gateway.demo.checkpoint import to_sidecars
+from gateway.domain.log import checkpoint_name, commit_name, version_prefix
+from gateway.errors import Unsupported
+from gateway.services.snapshot.log.listing import list_log, list_recent
+from gateway.services.snapshot.log.loading import load_version
+from tests.builders import add
+from tests.fakes.faulty_log_reader import FaultyLogReader
+
+_TABLE = [
+    {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+    {"metaData": {"id": "t", "schemaString": "{}", "configuration": {}}},
+]
+
+
+def v2_name(version: int, number: int = 0) -> str:
+    return f"{version_prefix(version)}.checkpoint.{number:08x}-0000-4000-8000-000000000000.json"
+
+
+def reader_with_commits(count: int) -> FaultyLogReader:
+    reader = FaultyLogReader()
+    for version in range(count):
+        reader.put(commit_name(version), lines(*(_TABLE if version == 0 else ()), add(str(version))))
+    return reader
+
+
+def lines(*actions: dict[str, Any]) -> bytes:
+    return "".join(f"{json.dumps(action)}\n" for action in actions).encode()
+
+
+async def test_a_sidecar_that_is_named_many_times_is_read_once():
+    reader = reader_with_commits(1)
+    [sidecar] = to_sidecars([add("a"), add("b")], 1)
+    reader.put("_sidecars/s.parquet", sidecar)
+    # Another spelling of a name is the same file.
+    named = [{"sidecar": {"path": path}} for path in ("s.parquet", "s.parquet", "%73.parquet")]
+    reader.put(v2_name(0), lines({"checkpointMetadata": {"version": 0}}, *_TABLE, *named))
+
+    loaded = await load_version(reader.log, await list_log(reader.log), 0)
+
+    assert reader.read.count("_sidecars/s.parquet") == 1
+    assert sum(part.files.height for part in loaded.checkpoint) == 2
+
+
+@pytest.mark.parametrize("count", [50, 500])
+async def test_a_log_full_of_damaged_checkpoints_is_given_up(count):
+    reader = reader_with_commits(2)
+    for number in range(count):
+        reader.put(v2_name(1, number), b"no checkpoint")
+
+    with pytest.raises(Unsupported, match="is damaged"):
+        await load_version(reader.log, await list_log(reader.log), 1)
+    assert len(reader.read) < 50
+
+
+async def test_a_few_damaged_checkpoints_are_passed_over():
+    reader = reader_with_commits(2)
+    for number in range(5):
+        reader.put(v2_name(1, number), b"no checkpoint")
+
+    assert (await load_version(reader.log, await list_log(reader.log), 1)).checkpoint == []
+
+
+async def test_a_hint_that_is_larger_than_any_is_done_without():
+    reader = reader_with_commits(3)
+    reader.put(checkpoint_name(1), b"any")
+    reader.put("_last_checkpoint", json.dumps({"version": 1, "more": "x" * 5_000_000}).encode())
+
+    assert sorted((await list_recent(reader.log)).commits) == [0, 1, 2]

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.errors import InvalidArgument
+from tests.builders import STARTED_AT, STEP, TableBuilder, add, numbers
+from tests.unit.services.snapshot.world import World, at_version
+
+_BAD_PAGE = "the page token is not valid for this request, or has expired"
+_FEED = {"minReaderVersion": 1, "minWriterVersion": 4}
+_FEED_ON = {"delta.enableChangeDataFeed": "true"}
+
+
+def make(directory: Path, name: str) -> TableBuilder:
+    """Return a table of two versions, of three files each, whose id is its name."""
+    metadata: dict[str, Any] = {"id": name, "configuration": _FEED_ON}
+    table = numbers(directory, protocol=_FEED, metadata=metadata)
+    if name != "first":
+        table.on(STARTED_AT + 100 * STEP)
+    for version in range(2):
+        table.commit(*(add(f"{name}-{version}-{number}") for number in range(3)))
+    return table
+
+
+def make_anew(table: TableBuilder, name: str) -> TableBuilder:
+    shutil.rmtree(table.directory)
+    return make(table.directory.parent, name)
+
+
+async def test_the_pages_of_a_table_do_not_go_on_with_the_files_of_another_in_its_place(tmp_path):
+    world, table = World(), make(tmp_path, "first")
+    token = (await world.query(table, max_files=2)).end.next_page_token
+
+    remade = make_anew(table, "second")
+
+    assert (await world.query(remade, max_files=2)).head.version == 1
+    with pytest.raises(InvalidArgument, match=_BAD_PAGE):
+        await world.query(remade, max_files=2, page_token=token)
+
+
+async def test_the_pages_of_changes_do_not_go_on_with_those_of_another_table(tmp_path):
+    world, table = World(), make(tmp_path, "first")
+    stream = (await world.query(table, max_files=2, starting_version=0)).end.next_page_token
+    feed = (await world.changes(table, max_files=2, start=at_version(0))).end.next_page_token
+
+    remade = make_anew(table, "second")
+
+    with pytest.raises(InvalidArgument, match=_BAD_PAGE):
+        await world.query(remade, max_files=2, starting_version=0, page_token=stream)
+    with pytest.raises(InvalidArgument, match=_BAD_PAGE):
+        await world.changes(remade, max_files=2, start=at_version(0), page_token=feed)
+
+
+async def test_pages_go_on_where_the_table_is_still_the_one_that_it_was(tmp_path):
+    world, table = World(), make(tmp_path, "first")
+    token = (await world.query(table, max_files=2)).end.next_page_token
+    # Its id is that of the version that the pages are of, whatever it is by now.
+    table.commit({"metaData": {**table.metadata, "id": "other"}})
+
+    answers = await world.query_pages(table, max_files=2, page_token=token)
+
+    assert [len(answer.files) for answer in answers] == [2, 2]
+    assert {answer.metadata["id"] for answer in answers} == {"first"}
