@@ -18,6 +18,7 @@ from gateway.services.snapshot.answer.negotiation import choose_format
 from gateway.services.snapshot.answer.order import page_rows
 from gateway.services.snapshot.answer.page import ActionKind, LineFormat, render_actions, render_files
 from gateway.services.snapshot.answer.servable import require_servable
+from gateway.services.snapshot.large_schema import read_schema
 from gateway.services.snapshot.log.table_log import TableLog
 from gateway.services.snapshot.paging import PageLimits
 from gateway.services.snapshot.predicate.hints import JSON, SQL, Hints, parse_hints
@@ -58,7 +59,8 @@ class FileQueries:
         self, log: TableLog, grant: Grant, request: pb.QueryRequest
     ) -> AsyncGenerator[pb.QueryResponse]:
         settled = await self._settle(log, grant, request)
-        yield pb.QueryResponse(head=_head(settled))
+        head = await read_schema(settled.view.snapshot.metadata, lambda: _head(settled))
+        yield pb.QueryResponse(head=head)
         end = pb.AnswerEnd(refresh_token=self._refresh_token(settled))
         pages = self._page(settled, end) if settled.count is not None else _all_pages(settled)
         # One page at a time and only when it is asked for: who stops reading stops the work.
@@ -78,7 +80,10 @@ class FileQueries:
         )
         view = await self._view(log, grant, request, binding, after)
         require_table(after, view.snapshot.metadata.id)
-        chosen = choose_format(view.snapshot, request.capabilities, grant, discovery=False)
+        chosen = await read_schema(
+            view.snapshot.metadata,
+            lambda: choose_format(view.snapshot, request.capabilities, grant, discovery=False),
+        )
         file_id_hash = choose_hash(request.file_id_hash, chosen)
         hints, kept = await asyncio.to_thread(self._prune, request, view, grant)
         return _Settled(

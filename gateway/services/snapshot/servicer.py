@@ -17,9 +17,10 @@ from gateway.services.snapshot.answer.head import render_head
 from gateway.services.snapshot.answer.negotiation import choose_format
 from gateway.services.snapshot.change_query import ChangeQueries
 from gateway.services.snapshot.file_query import FileQueries
+from gateway.services.snapshot.large_schema import read_schema
 from gateway.services.snapshot.log.table_log import TableLog
 from gateway.services.snapshot.state.store import SnapshotStore
-from gateway.services.snapshot.travel import find_version, find_view
+from gateway.services.snapshot.travel import TableView, find_version, find_view
 from gateway.v1 import snapshot_pb2 as pb
 from gateway.v1 import snapshot_pb2_grpc
 
@@ -52,15 +53,7 @@ class SnapshotServicer(snapshot_pb2_grpc.SnapshotServicer):
     async def GetMetadata(self, request: pb.GetMetadataRequest, context: Context) -> pb.GetMetadataResponse:
         grant = self._verifier.verify(request.grant)
         view = await find_view(self._store, self._log(grant), grant, request.at)
-        chosen = choose_format(view.snapshot, request.capabilities, grant, discovery=True)
-        lines = render_head(
-            view.snapshot,
-            grant,
-            chosen,
-            with_version=view.is_historical,
-            declared=request.capabilities.reader_features,
-        )
-        head = pb.TableHead(version=view.snapshot.version, response_format=chosen, lines=lines)
+        head = await read_schema(view.snapshot.metadata, lambda: _head(view, grant, request.capabilities))
         return pb.GetMetadataResponse(head=head)
 
     async def Query(self, request: pb.QueryRequest, context: Context) -> AsyncIterator[pb.QueryResponse]:
@@ -94,6 +87,18 @@ class SnapshotServicer(snapshot_pb2_grpc.SnapshotServicer):
         if storage is None or storage.reader is None:
             raise Unsupported(f"table {grant.table} lies in no storage that this gateway can read")
         return TableLog(location=grant.location, reader=storage.reader)
+
+
+def _head(view: TableView, grant: Grant, capabilities: pb.ReaderCapabilities) -> pb.TableHead:
+    chosen = choose_format(view.snapshot, capabilities, grant, discovery=True)
+    lines = render_head(
+        view.snapshot,
+        grant,
+        chosen,
+        with_version=view.is_historical,
+        declared=capabilities.reader_features,
+    )
+    return pb.TableHead(version=view.snapshot.version, response_format=chosen, lines=lines)
 
 
 def _named(part: pb.TableHead | pb.FilePage | pb.AnswerEnd) -> dict[str, Any]:

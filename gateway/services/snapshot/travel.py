@@ -41,7 +41,9 @@ async def find_view(store: SnapshotStore, log: TableLog, grant: Grant, at: Table
     """Return the table as it was at a point of its history, or as it is."""
     asked = at.WhichOneof("at")
     if asked is None:
-        return TableView(snapshot=await store.latest(log, grant.freshness))
+        snapshot = await store.latest(log, grant.freshness)
+        _require_shared(grant, snapshot.version)
+        return TableView(snapshot=snapshot)
     _require_history(grant)
     time = parse_timestamp(at.timestamp) if asked == "timestamp" else None
     listing = await store.list_log(log)
@@ -64,6 +66,7 @@ async def find_pinned(
     if await store.latest_version(log, grant.freshness) == version:
         snapshot = await store.latest(log, grant.freshness)
         if snapshot.version == version:
+            _require_shared(grant, version)
             return TableView(snapshot=snapshot)
     listing = await store.list_log(log)
     _check(grant, listing, version)
@@ -73,7 +76,9 @@ async def find_pinned(
 async def find_version(store: SnapshotStore, log: TableLog, grant: Grant, starting_at: str) -> int:
     """Return the current version, or the first one of the grant's at a time or after it."""
     if not starting_at:
-        return await store.latest_version(log, grant.freshness)
+        latest = await store.latest_version(log, grant.freshness)
+        _require_shared(grant, latest)
+        return latest
     _require_history(grant)
     time = parse_timestamp(starting_at)
     listing = await store.list_log(log)
@@ -164,10 +169,14 @@ def _require_history(grant: Grant) -> None:
 def _check(grant: Grant, listing: LogListing, version: int) -> None:
     if version < 0:
         raise InvalidArgument("a version must be greater than or equal to 0")
-    if version < grant.start_version:
-        raise _not_shared(grant)
+    _require_shared(grant, version)
     if version > listing.latest:
         raise InvalidArgument(f"version {version} is after the latest available version {listing.latest}")
+
+
+def _require_shared(grant: Grant, version: int) -> None:
+    if version < grant.start_version:
+        raise _not_shared(grant)
 
 
 def _not_shared(grant: Grant) -> InvalidArgument:

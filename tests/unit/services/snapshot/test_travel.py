@@ -365,3 +365,16 @@ async def test_a_listing_that_misses_a_commit_moves_no_beginning():
     assert (await table.range(time(1)))[:2] == (1, 4)
     table.reader.lies = list(missing)
     assert (await table.view(time(1))).snapshot.version == 1
+
+
+async def test_a_table_that_has_not_come_to_its_first_shared_version_is_not_read():
+    table = Table()
+    table.grant = replace(GRANT, start_version=9)
+    refused = pytest.raises(InvalidArgument, match="You can only query table data since version 9")
+
+    with refused:
+        await table.view(_LATEST)
+    with refused:
+        await find_version(table.store, table.reader.log, table.grant, "")
+    with refused:
+        await pinned(table, 4)
