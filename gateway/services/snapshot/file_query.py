@@ -86,6 +86,8 @@ class FileQueries:
         )
         file_id_hash = choose_hash(request.file_id_hash, chosen)
         hints, kept = await asyncio.to_thread(self._prune, request, view, grant)
+        if kept is not None:
+            self._store.measure(log, view.snapshot)
         return _Settled(
             request=request,
             grant=grant,

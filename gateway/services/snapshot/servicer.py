@@ -86,7 +86,7 @@ class SnapshotServicer(snapshot_pb2_grpc.SnapshotServicer):
         storage = self._storages.find(grant.location)
         if storage is None or storage.reader is None:
             raise Unsupported(f"table {grant.table} lies in no storage that this gateway can read")
-        return TableLog(location=grant.location, reader=storage.reader)
+        return TableLog(location=grant.location, reader=storage.reader, parsing=self._store.parsing)
 
 
 def _head(view: TableView, grant: Grant, capabilities: pb.ReaderCapabilities) -> pb.TableHead:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +13,15 @@ import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 from gateway.errors import Unsupported
-from gateway.services.snapshot.log.actions import damaged, metadata_of, protocol_of, rows_of
+from gateway.services.snapshot.log.actions import (
+    damaged,
+    metadata_of,
+    protocol_of,
+    require_bounded,
+    rows_of,
+)
+from gateway.services.snapshot.log.bounds import may_exceed
+from gateway.services.snapshot.log.lines import LineDecoder, split_lines
 from gateway.services.snapshot.log.metadata import Metadata
 from gateway.services.snapshot.log.path import encode_paths
 from gateway.services.snapshot.log.protocol import Protocol
@@ -27,11 +34,7 @@ _FIELDS: Final[Mapping[str, Mapping[str, pl.DataType]]] = {
     "protocol": PROTOCOL,
     "metaData": METADATA,
 }
-# Commits are parsed many at once, as one at a time costs milliseconds each; a line of our own ends each.
-_END: Final = "sluice.endOfCommit"
-_SCHEMA: Final = pl.Schema(
-    [*((name, pl.Struct(fields)) for name, fields in _FIELDS.items()), (_END, pl.Int64())]
-)
+_LINES: Final = LineDecoder({action: pl.Struct(fields) for action, fields in _FIELDS.items()})
 # The largest integer that all readers of JSON agree on.
 _MAX_SIZE: Final = 2**53 - 1
 _INFO: Final = re.compile(rb'^[^\n]*"commitInfo"[^\n]*$', re.MULTILINE)
@@ -77,33 +80,44 @@ def parse_commits(files: Sequence[CommitFile]) -> list[Commit]:
 
 
 def _parse(files: Sequence[CommitFile]) -> list[Commit]:
+    # Many at once, as one at a time costs milliseconds each.
+    split = [split_lines(file.content) for file in files]
     # A panic is how the library meets bytes that it did not expect, and no ``Exception``.
     try:
-        frame = _read(files)
-        actions = {action: _split(frame, action, files) for action in _FIELDS}
+        actions = _read(files[0].name, split)
         return [_commit(file, {action: next(rows) for action, rows in actions.items()}) for file in files]
     except (PolarsError, PanicException) as exc:
         raise damaged(files[0].name, "cannot be parsed") from exc
 
 
-def _read(files: Sequence[CommitFile]) -> pl.DataFrame:
-    lines = b"".join(b'%b\n{"%b":%d}\n' % (file.content, _END.encode(), n) for n, file in enumerate(files))
-    frame = pl.read_ndjson(io.BytesIO(lines), schema=_SCHEMA)
-    return frame.with_columns(pl.col(_END).fill_null(strategy="backward"))
+def _read(name: str, split: Sequence[Sequence[bytes]]) -> dict[str, Iterator[pl.DataFrame]]:
+    """Return the actions of each kind, commit by commit."""
+    lines = [line for commit in split for line in commit]
+    frame = _LINES.decode(lines)
+    commits = pl.Series([n for n, commit in enumerate(split) for _ in commit], dtype=pl.Int64)
+    long = may_exceed(lines)
+    read = {}
+    for action, fields in _FIELDS.items():
+        rows = rows_of(frame, action, fields)
+        if "path" in fields:
+            rows = _files(name, action, rows, long=long)
+        read[action] = _split(rows, commits.filter(frame[action].is_not_null()), len(split))
+    return read
 
 
-def _split(frame: pl.DataFrame, action: str, files: Sequence[CommitFile]) -> Iterator[pl.DataFrame]:
-    """Return the actions of one kind, commit by commit."""
-    rows = rows_of(frame, action, _FIELDS[action])
-    if "path" in rows.columns:
-        # Of all of them at once: whose damage it is, is found out when they are parsed by themselves.
-        check = _removed if action == "remove" else _added
-        # A writer that does not say has changed data, for all we know; change data is beside the data.
-        changes = pl.col("dataChange").fill_null(value=action != "cdc")
-        encoded = encode_paths(rows["path"]).alias(ENCODED)
-        rows = check(files[0].name, rows).with_columns(changes, encoded)
-    commits = frame[_END].filter(frame[action].is_not_null())
-    numbers = pl.Series(range(len(files) + 1), dtype=pl.Int64)
+def _files(name: str, action: str, rows: pl.DataFrame, *, long: bool) -> pl.DataFrame:
+    # Of all commits at once: whose damage it is, is found out when they are parsed by themselves.
+    if long:
+        require_bounded(name, rows)
+    checked = _removed(name, rows) if action == "remove" else _added(name, rows)
+    # A writer that does not say has changed data, for all we know; change data is beside the data.
+    changes = pl.col("dataChange").fill_null(value=action != "cdc")
+    return checked.with_columns(changes, encode_paths(rows["path"]).alias(ENCODED))
+
+
+def _split(rows: pl.DataFrame, commits: pl.Series, count: int) -> Iterator[pl.DataFrame]:
+    """Return the rows of each commit, given the number of the commit that each is from."""
+    numbers = pl.Series(range(count + 1), dtype=pl.Int64)
     bounds = commits.search_sorted(numbers, side="left").to_list()
     return (rows.slice(start, end - start) for start, end in pairwise(bounds))
 

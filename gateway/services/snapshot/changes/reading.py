@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -66,7 +65,7 @@ class CommitReader:
         for places in _batches(self._place(version, versions.last) for version in numbers):
             reads = (partial(self._read_file, place, versions.last) for place in places)
             files = await gather(reads, _CONCURRENCY)
-            commits = await asyncio.to_thread(parse_commits, files)
+            commits = await self._log.parse(parse_commits, files)
             yield Batch(commits=commits, size=sum(len(file.content) for file in files))
 
     async def _read_file(self, place: _Place, last: int) -> CommitFile:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -12,6 +13,14 @@ from polars.exceptions import PanicException, PolarsError
 
 from gateway.domain.log import parse_log_name
 from gateway.errors import Unsupported
+from gateway.services.snapshot.log.bounds import (
+    MAX_ROWS,
+    Budget,
+    count_rows,
+    find_excess,
+    may_exceed,
+    path_bytes_of,
+)
 from gateway.services.snapshot.log.lines import LineDecoder, split_lines
 from gateway.services.snapshot.log.metadata import Metadata
 from gateway.services.snapshot.log.parsed import partition_values_of, stats_of
@@ -49,6 +58,8 @@ _CHECKPOINT_LINES: Final = LineDecoder({action: pl.Struct(_FIELDS[action]) for a
 _NONE: Final = {action: pl.DataFrame(schema=fields) for action, fields in _FIELDS.items()}
 # The largest integer that all readers of JSON agree on.
 _MAX_SIZE: Final = 2**53 - 1
+# Written as JSON, which is how it goes into answers.
+_MAX_METADATA: Final = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,9 +91,10 @@ def read_commits(commits: Sequence[tuple[str, bytes]]) -> Actions:
         raise
 
 
-def read_checkpoint(name: str, content: bytes) -> Actions:
-    """Return what a checkpoint says, or a part or a sidecar of one."""
-    return _guarded(name, lambda name: _read_checkpoint(name, content))
+def read_checkpoint(name: str, content: bytes, budget: Budget | None = None) -> Actions:
+    """Return what a checkpoint says, or a part or a sidecar of one, all of which have one budget."""
+    left = Budget() if budget is None else budget
+    return _guarded(name, lambda name: _read_checkpoint(name, content, left))
 
 
 def _guarded(name: str, read: Callable[[str], Actions]) -> Actions:
@@ -98,10 +110,20 @@ def damaged(name: str, reason: str) -> Unsupported:
     return Unsupported(f"the table's log is damaged: {name} {reason}")
 
 
+def require_bounded(name: str, rows: pl.DataFrame) -> None:
+    """Raise ``Unsupported`` when more is said of files than any answer could hold."""
+    excess = find_excess(rows)
+    if excess is not None:
+        raise damaged(name, excess)
+
+
 def _read_commits(name: str, contents: Sequence[bytes]) -> Actions:
     # Many at once, as one at a time costs a millisecond each.
     split = [split_lines(content) for content in contents]
-    frame = _COMMIT_LINES.decode([line for lines in split for line in lines])
+    joined = [line for lines in split for line in lines]
+    frame = _COMMIT_LINES.decode(joined)
+    if may_exceed(joined):
+        require_bounded(name, _given(frame, "add"))
     added, removed = _files(name, _given(frame, "add")), _removed(name, _given(frame, "remove"))
     files = added
     # Of one commit all files are live that it adds, unless it adds one twice.
@@ -130,9 +152,9 @@ def _numbered(rows: pl.DataFrame, action: pl.Series, commit: pl.Series) -> pl.Da
     return rows.with_columns(commit.filter(action.is_not_null()))
 
 
-def _read_checkpoint(name: str, content: bytes) -> Actions:
+def _read_checkpoint(name: str, content: bytes, budget: Budget) -> Actions:
     is_json = name.endswith(".json")
-    frame = _CHECKPOINT_LINES.decode(split_lines(content)) if is_json else _read_parquet(content)
+    frame = _read_json(name, content, budget) if is_json else _read_parquet(name, content, budget)
     _check_version(name, rows_of(frame, "checkpointMetadata"), required=is_json)
     sidecars = rows_of(frame, "sidecar")["path"]
     if sidecars.has_nulls():
@@ -142,8 +164,11 @@ def _read_checkpoint(name: str, content: bytes) -> Actions:
     # It has the rows of all actions: a million of them should not wait for the rest.
     del frame
     parsed = _struct(adds, "stats_parsed")
+    completed = _completed(adds, parsed)
+    require_bounded(name, completed)
+    _require_left(name, left=budget.take(path_bytes=path_bytes_of(completed)))
     return Actions(
-        files=_files(name, _completed(adds, parsed)),
+        files=_files(name, completed),
         removed=NOT_REMOVED,
         protocol=protocol_of(protocol),
         metadata=metadata_of(name, metadata),
@@ -152,10 +177,22 @@ def _read_checkpoint(name: str, content: bytes) -> Actions:
     )
 
 
-def _read_parquet(content: bytes) -> pl.DataFrame:
+def _read_json(name: str, content: bytes, budget: Budget) -> pl.DataFrame:
+    lines = split_lines(content)
+    _require_left(name, left=budget.take(rows=len(lines)))
+    return _CHECKPOINT_LINES.decode(lines)
+
+
+def _read_parquet(name: str, content: bytes, budget: Budget) -> pl.DataFrame:
+    _require_left(name, left=budget.take(rows=count_rows(content)))
     known = pl.read_parquet_schema(io.BytesIO(content))
     wanted: list[str] = [column for column in _IN_CHECKPOINTS if column in known]
     return pl.read_parquet(io.BytesIO(content), columns=wanted)
+
+
+def _require_left(name: str, *, left: bool) -> None:
+    if not left:
+        raise damaged(name, f"makes the checkpoint larger than {MAX_ROWS} files can be")
 
 
 def _check_version(name: str, rows: pl.DataFrame, *, required: bool) -> None:
@@ -285,6 +322,8 @@ def metadata_of(name: str, rows: pl.DataFrame) -> Metadata | None:
     last = rows.row(-1, named=True)
     if last["id"] is None or last["schemaString"] is None:
         raise damaged(name, "describes the table without an id or a schema")
+    if len(json.dumps(last, ensure_ascii=False).encode()) > _MAX_METADATA:
+        raise damaged(name, f"describes the table by more than {_MAX_METADATA} bytes")
     file_format = last["format"] or {}
     return Metadata(
         id=last["id"],

@@ -10,7 +10,10 @@ T = TypeVar("T")
 
 
 async def gather(reads: Iterable[Callable[[], Awaitable[T]]], at_once: int) -> list[T]:
-    """Return what is read, in order, so many at a time; the first failure stops the others."""
+    """Return what is read, in order, so many at a time; the first failure stops the others.
+
+    None of them is under way any more when this ends.
+    """
     slots = asyncio.Semaphore(at_once)
 
     async def run(read: Callable[[], Awaitable[T]]) -> T:
@@ -23,3 +26,5 @@ async def gather(reads: Iterable[Callable[[], Awaitable[T]]], at_once: int) -> l
     finally:
         for task in tasks:
             task.cancel()
+        # What was begun may not stop at once; who reads on thinks that its memory is free.
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -124,7 +124,7 @@ class History:
             content = await self._log.reader.read_log(self._log.location, name)
         except NotFound as exc:
             raise _untold() from exc
-        return await asyncio.to_thread(read_commit_time, name, content)
+        return await self._log.parse(read_commit_time, name, content)
 
     async def _after_latest(self, at: datetime) -> str:
         return (

@@ -97,7 +97,7 @@ async def list_log(log: TableLog, start: str = "") -> LogListing:
     files = await log.reader.list_log(log.location, start=start)
     if len(files) < _MANY_FILES:
         return read_listing(files)
-    return await asyncio.to_thread(read_listing, files)
+    return await log.parse(read_listing, files)
 
 
 async def list_recent(log: TableLog) -> LogListing:

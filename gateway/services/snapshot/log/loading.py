@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Final
 from gateway.errors import GatewayError, InvalidArgument, NotFound, Unavailable, Unsupported
 from gateway.ports import LogFile
 from gateway.services.snapshot.log.actions import Actions, damaged, read_checkpoint, read_commits
+from gateway.services.snapshot.log.bounds import Budget
 from gateway.services.snapshot.log.gathering import gather
 from gateway.services.snapshot.log.listing import Checkpoint, Compaction, LogListing, list_log
 from gateway.services.snapshot.log.segment import LogSegment, find_commits, find_segment, keeps_removes
@@ -132,12 +132,14 @@ class _Reading:
     async def _read_checkpoint(self, files: Checkpoint) -> Sequence[Actions] | None:
         """Return what the checkpoint says; None when it is of no use."""
         try:
-            parts = await gather((partial(_read_part, self.log, file) for file in files), _LARGE)
+            budget = Budget()
+            parts = await gather((partial(_read_part, self.log, file, budget) for file in files), _LARGE)
             if files and not (any(part.protocol for part in parts) and any(part.metadata for part in parts)):
                 raise damaged(files[0].name, "has no protocol or no metaData action")
             # Once each: a file that is named a thousand times would be read and held a thousand times.
             names = {sidecar_name(files[0].name, path): None for part in parts for path in part.sidecars}
-            sidecars = await gather((partial(_read_sidecar, self.log, name) for name in names), _LARGE)
+            reads = (partial(_read_sidecar, self.log, name, budget) for name in names)
+            sidecars = await gather(reads, _LARGE)
         except (NotFound, Unsupported, _Changed) as exc:
             self._pass_over("checkpoint", files, exc)
             return None
@@ -174,23 +176,23 @@ def _keeps_removes(actions: Sequence[Actions]) -> bool:
     return keeps_removes(next((part.metadata for part in reversed(actions) if part.metadata), None))
 
 
-async def _read_part(log: TableLog, file: LogFile) -> Actions:
+async def _read_part(log: TableLog, file: LogFile, budget: Budget) -> Actions:
     # Parquet tells by itself whether it is whole, and may be written anew at any time.
     checked = file.name.endswith(".json")
     content = await (_read_whole(log, file) if checked else log.reader.read_log(log.location, file.name))
-    return await asyncio.to_thread(read_checkpoint, file.name, content)
+    return await log.parse(read_checkpoint, file.name, content, budget)
 
 
-async def _read_sidecar(log: TableLog, name: str) -> Actions:
+async def _read_sidecar(log: TableLog, name: str, budget: Budget) -> Actions:
     content = await log.reader.read_log(log.location, name)
-    return await asyncio.to_thread(read_checkpoint, name, content)
+    return await log.parse(read_checkpoint, name, content, budget)
 
 
 async def _read_batch(log: TableLog, batch: Sequence[LogFile | Compaction]) -> Actions:
     files = [step.file if isinstance(step, Compaction) else step for step in batch]
     contents = await gather((partial(_read_whole, log, file) for file in files), _SMALL)
     named = [(file.name, content) for file, content in zip(files, contents, strict=True)]
-    return await asyncio.to_thread(read_commits, named)
+    return await log.parse(read_commits, named)
 
 
 async def _read_whole(log: TableLog, file: LogFile) -> bytes:

@@ -19,11 +19,12 @@ _SECONDS: Final = f"{_DATE}T%H:%M:%S"
 
 def stats_of(parsed: pl.Series) -> pl.Series:
     """Return ``stats`` for each ``stats_parsed``: nulls left out of it; null where nothing is left."""
-    text = _json(pl.col("parsed"), parsed.dtype)
+    columns: list[pl.Series] = []
+    text = _json(parsed, columns)
     if text is None:
         return pl.repeat(None, parsed.len(), dtype=pl.String, eager=True).alias("stats")
     stats = pl.when(text != "{}").then(text).alias("stats")
-    frame = parsed.alias("parsed").to_frame()
+    frame = pl.DataFrame(columns)
     # Some at a time: on the way to a text there is one for every member.
     return pl.concat(
         [rows.select(stats) for rows in frame.iter_slices(_ROWS)] or [frame.select(stats)]
@@ -32,24 +33,38 @@ def stats_of(parsed: pl.Series) -> pl.Series:
 
 def partition_values_of(parsed: pl.Series) -> pl.Series:
     """Return ``partitionValues`` for each ``partitionValues_parsed``."""
-    members = parsed.dtype.fields if isinstance(parsed.dtype, pl.Struct) else []
+    members = parsed.struct.unnest().get_columns() if isinstance(parsed.dtype, pl.Struct) else []
+    columns: list[pl.Series] = []
     entries = [
         pl.struct(
             pl.lit(member.name).alias("key"),
-            _partition_value(pl.col("parsed").struct.field(member.name), member.dtype).alias("value"),
+            _partition_value(_column(member, columns), member.dtype).alias("value"),
         )
         for member in members
     ]
     if not entries:
         return pl.Series("partitionValues", [{}] * parsed.len(), dtype=TEXTS)
     values = pl.concat_list(entries).cast(TEXTS).alias("partitionValues")
-    return parsed.alias("parsed").to_frame().select(values).to_series()
+    return pl.DataFrame(columns).select(values).to_series()
 
 
-def _json(value: pl.Expr, dtype: pl.DataType) -> pl.Expr | None:
-    """Return the JSON of a value, null for null; None for a type that statistics do not have as text."""
-    if isinstance(dtype, pl.Struct):
-        return _object(value, dtype)
+def _json(values: pl.Series, columns: list[pl.Series]) -> pl.Expr | None:
+    """Return the JSON of values, null for null; None for a type that statistics do not have as text.
+
+    What it is made of is added to the columns.
+    """
+    if isinstance(values.dtype, pl.Struct):
+        return _object(values, columns)
+    return _scalar(_column(values, columns), values.dtype)
+
+
+def _column(values: pl.Series, columns: list[pl.Series]) -> pl.Expr:
+    # A member that is looked up in its struct takes longer the more members that has.
+    columns.append(values.alias(str(len(columns))))
+    return pl.col(columns[-1].name)
+
+
+def _scalar(value: pl.Expr, dtype: pl.DataType) -> pl.Expr | None:
     if dtype == pl.String:
         # Encoded as a member, as strings alone are not; then without the rest.
         member = pl.struct(value.alias("v")).struct.json_encode()
@@ -62,11 +77,12 @@ def _json(value: pl.Expr, dtype: pl.DataType) -> pl.Expr | None:
     return value.cast(pl.String) if dtype.is_numeric() or dtype == pl.Boolean else None
 
 
-def _object(value: pl.Expr, dtype: pl.Struct) -> pl.Expr | None:
+def _object(values: pl.Series, columns: list[pl.Series]) -> pl.Expr | None:
+    value = _column(values, columns)
     members = [
         pl.concat_str(pl.lit(f"{json.dumps(member.name, ensure_ascii=False)}:"), text)
-        for member in dtype.fields
-        if (text := _json(value.struct.field(member.name), _dtype(member))) is not None
+        for member in values.struct.unnest().get_columns()
+        if (text := _json(member, columns)) is not None
     ]
     if not members:
         return None
@@ -95,8 +111,3 @@ def _time(value: pl.Expr, dtype: object) -> pl.Expr:
         .then(utc.dt.to_string(f"{_SECONDS}%.3f{zone}"))
         .otherwise(utc.dt.to_string(f"{_SECONDS}%.6f{zone}"))
     )
-
-
-def _dtype(member: pl.Field) -> pl.DataType:
-    dtype = member.dtype
-    return dtype if isinstance(dtype, pl.DataType) else dtype()

@@ -58,9 +58,11 @@ def _conditions(
             break
         try:
             expression = parse(text)
-        except ParseFault:
+            comparisons += count_leaves(expression)
+            condition = bind(expression, schema) if comparisons <= _MAX_COMPARISONS else None
+        # Half of a surrogate pair, which JSON can name, is in no text of a table.
+        except (ParseFault, RecursionError, UnicodeEncodeError):
             continue
-        comparisons += count_leaves(expression)
-        if comparisons <= _MAX_COMPARISONS and (condition := bind(expression, schema)) is not None:
+        if condition is not None:
             found.append(condition)
     return found

@@ -92,11 +92,14 @@ class _Parser:
         if not self._accept(word):
             raise ParseFault(f"expected {word}, not {self._peek.text!r}")
 
-    def _read(self, strength: int) -> Node:
-        """Return what the next words say, up to an operator that binds less than that."""
+    def _descend(self) -> None:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise ParseFault("too deep")
+
+    def _read(self, strength: int) -> Node:
+        """Return what the next words say, up to an operator that binds less than that."""
+        self._descend()
         left = self._read_first()
         while (binding := _STRENGTHS.get(self._keyword, 0)) > strength:
             self._nodes += 1
@@ -122,7 +125,10 @@ class _Parser:
         if word == "<=>":
             return compare_null_safe(left, _operand(self._read(binding)))
         if word == "NOT":
-            return Not(child=_truth(self._read_test(self._take().text.upper(), left, binding)))
+            self._descend()
+            found = _truth(self._read_test(self._take().text.upper(), left, binding))
+            self._depth -= 1
+            return Not(child=found)
         tests: Mapping[str, Callable[[Operand], Expression]] = {
             "IS": self._read_is,
             "IN": self._read_in,
@@ -214,6 +220,8 @@ class _Parser:
             if part.kind not in {Kind.WORD, Kind.NAME}:
                 raise ParseFault(f"unexpected {part.text!r}")
             parts.append(part.text)
+            if len(parts) > MAX_DEPTH:
+                raise ParseFault("too deep")
         if self._accept("["):
             self._read(0)
             self._expect("]")
@@ -223,16 +231,16 @@ class _Parser:
     def _read_cast(self) -> Operand:
         operand = _operand(self._read(0))
         self._expect("AS")
-        name = ""
+        name: list[str] = []
         open_parentheses = 0
         while open_parentheses or self._keyword != ")":
             token = self._take()
             if token.kind is Kind.END:
                 raise ParseFault("unexpected end")
             open_parentheses += {"(": 1, ")": -1}.get(token.text, 0)
-            name += token.text
+            name.append(token.text)
         self._take()
-        return cast(operand, find_type(name))
+        return cast(operand, find_type("".join(name)))
 
 
 def _operand(node: Node) -> Operand:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 from gateway.services.snapshot.log.metadata import Metadata
@@ -29,7 +30,7 @@ class Field:
 
 class TableSchema:
     def __init__(self, metadata: Metadata) -> None:
-        self._fields = _fields_of(metadata.schema_string)
+        self._columns = _Struct(_fields_of(metadata.schema_string))
         self._partitions = {name.lower() for name in metadata.partition_columns}
         self._mapped = metadata.configuration.get("delta.columnMapping.mode", "none").lower() != "none"
 
@@ -52,15 +53,15 @@ class TableSchema:
         return found if found is not None and found.partition else None
 
     def _find(self, path: Sequence[str]) -> Field | None:
-        fields: object = self._fields
+        struct = self._columns
         physical: list[str] = []
         field: Mapping[str, Any] | None = None
         for name in path:
-            field = _named(fields, name)
+            field = struct.find(name)
             if field is None:
                 return None
             physical.append(self._physical_name(field))
-            fields = field["type"].get("fields") if isinstance(field.get("type"), dict) else None
+            struct = struct.inner(name)
         return None if field is None else self._field(field, tuple(physical), path)
 
     def _physical_name(self, field: Mapping[str, Any]) -> str:
@@ -85,24 +86,41 @@ class TableSchema:
         )
 
 
+class _Struct:
+    """The fields of a struct by their names in lower case, made when the first of them is asked for."""
+
+    def __init__(self, fields: object) -> None:
+        self._fields = fields
+        self._inner: dict[str, _Struct] = {}
+
+    def find(self, name: str) -> Mapping[str, Any] | None:
+        """Return the field of a name; None if there is none, or more than one."""
+        return self._by_name.get(name.lower())
+
+    def inner(self, name: str) -> _Struct:
+        """Return the fields of a field, of which one that is not a struct has none."""
+        key = name.lower()
+        if key not in self._inner:
+            data_type = (self.find(name) or {}).get("type")
+            self._inner[key] = _Struct(data_type.get("fields") if isinstance(data_type, dict) else None)
+        return self._inner[key]
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Mapping[str, Any] | None]:
+        found: dict[str, Mapping[str, Any] | None] = {}
+        for field in self._fields if isinstance(self._fields, list) else []:
+            if isinstance(field, dict) and isinstance(name := field.get("name"), str):
+                key = name.lower()
+                found[key] = None if key in found else field
+        return found
+
+
 def _fields_of(schema: str) -> object:
     try:
         found = json.loads(schema)
     except (ValueError, RecursionError):
         return None
     return found.get("fields") if isinstance(found, dict) else None
-
-
-def _named(fields: object, name: str) -> Mapping[str, Any] | None:
-    if not isinstance(fields, list):
-        return None
-    wanted = name.lower()
-    found = [
-        field
-        for field in fields
-        if isinstance(field, dict) and isinstance(field.get("name"), str) and field["name"].lower() == wanted
-    ]
-    return found[0] if len(found) == 1 else None
 
 
 def _notes_of(field: Mapping[str, Any]) -> Mapping[str, Any]:

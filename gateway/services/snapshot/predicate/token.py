@@ -34,9 +34,10 @@ class Token:
     text: str
 
 
+# Digits and spaces are never given back: where a long run leads nowhere, each shorter one would be tried too.
 _TOKEN: Final = re.compile(
-    r"""\s*(?:
-        (?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[lLsSyYdDfF]|[bB][dD])?(?!\w))
+    r"""\s*+(?:
+        (?P<number>(?:[0-9]++\.?+[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?(?:[lLsSyYdDfF]|[bB][dD])?(?!\w))
       | (?P<word>[^\W\d]\w*)
       | `(?P<name>(?:[^`]|``)+)`
       | '(?P<single>(?:[^'\\]|\\.|'')*)'

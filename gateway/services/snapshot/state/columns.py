@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import polars as pl
@@ -12,29 +13,42 @@ Key = TypeVar("Key", bound=Hashable)
 
 # A refresh appends a chunk; reading many small ones costs more than joining them now and then.
 _MAX_CHUNKS: Final = 32
+# What is kept for one snapshot; further columns are made for a query alone.
+_MAX_COLUMNS: Final = 64
+_MAX_BYTES: Final = 256 * 1024 * 1024
 
 
 class Columns:
     """Made once each and kept: for rows that are only ever appended to, by any number of threads."""
 
-    def __init__(self, made: Mapping[Hashable, pl.DataFrame] | None = None) -> None:
-        self._made: dict[Hashable, pl.DataFrame] = dict(made or {})
-        # Known in advance, as an estimate is not free for texts.
-        self._memory = sum(map(_memory_of, self._made.values()))
+    def __init__(
+        self,
+        made: Mapping[Hashable, _Column] | None = None,
+        *,
+        max_columns: int = _MAX_COLUMNS,
+        max_bytes: int = _MAX_BYTES,
+    ) -> None:
+        # Never changed but replaced: who reads it needs no lock.
+        self._made: Mapping[Hashable, _Column] = made or {}
+        self._max_columns = max_columns
+        self._max_bytes = max_bytes
         self._making = threading.Lock()
 
     def grown(self) -> Columns:
         """Return the columns for rows that begin with these: what is there is shared, the rest is made."""
-        return Columns(self._made.copy())
+        return Columns(self._made, max_columns=self._max_columns, max_bytes=self._max_bytes)
+
+    def clear(self) -> None:
+        """Forget all columns, without waiting for any that are being made."""
+        self._made = {}
 
     @property
     def memory(self) -> int:
         """Return the bytes of all columns, whether they are shared or not."""
-        return self._memory
+        return _total(self._made)
 
     def has(self, key: Hashable, height: int) -> bool:
-        found = self._made.get(key)
-        return found is not None and found.height >= height
+        return _has(self._made, key, height)
 
     def get(
         self,
@@ -47,35 +61,63 @@ class Columns:
         ``make(keys, offset, length)`` makes what is not there yet: several columns at a time, as reading the
         rows is what costs, and of each only the rows that it does not have.
         """
-        if not all(self.has(key, height) for key in keys):
+        made = self._made
+        if not all(_has(made, key, height) for key in keys):
             # Others wait, and find it made.
             with self._making:
-                self._make(keys, height, make)
-        return {key: self._made[key].head(height) for key in keys}
+                made = self._make(keys, height, make)
+        return {key: made[key].frame.head(height) for key in keys}
 
     def _make(
         self,
         keys: Sequence[Key],
         height: int,
         make: Callable[[Sequence[Key], int, int], Mapping[Key, pl.DataFrame]],
-    ) -> None:
+    ) -> Mapping[Hashable, _Column]:
+        """Return all columns, with those of the keys; keep as many of them as there is room for."""
+        before = self._made
         by_height: dict[int, list[Key]] = {}
         for key in dict.fromkeys(keys):
-            if not self.has(key, height):
-                found = self._made.get(key)
-                by_height.setdefault(0 if found is None else found.height, []).append(key)
+            if not _has(before, key, height):
+                found = before.get(key)
+                by_height.setdefault(0 if found is None else found.frame.height, []).append(key)
+        made: dict[Hashable, _Column] = {}
         for offset, missing in by_height.items():
             for key, frame in make(missing, offset, height - offset).items():
-                self._made[key] = _appended(self._made.get(key), frame)
-        self._memory = sum(map(_memory_of, self._made.values()))
+                made[key] = _appended(before.get(key), frame)
+        self._keep(made)
+        return {**before, **made}
+
+    def _keep(self, made: Mapping[Hashable, _Column]) -> None:
+        kept = dict(self._made)
+        total = _total(kept)
+        for key, column in made.items():
+            size = total + column.memory - (kept[key].memory if key in kept else 0)
+            if size <= self._max_bytes and (key in kept or len(kept) < self._max_columns):
+                kept[key], total = column, size
+        self._made = kept
 
 
-def _memory_of(frame: pl.DataFrame) -> int:
-    return int(frame.estimated_size())
+@dataclass(frozen=True, slots=True)
+class _Column:
+    frame: pl.DataFrame
+    # Known in advance, as an estimate is not free for texts.
+    memory: int
 
 
-def _appended(before: pl.DataFrame | None, frame: pl.DataFrame) -> pl.DataFrame:
+def _has(made: Mapping[Hashable, _Column], key: Hashable, height: int) -> bool:
+    found = made.get(key)
+    return found is not None and found.frame.height >= height
+
+
+def _total(made: Mapping[Hashable, _Column]) -> int:
+    return sum(column.memory for column in made.values())
+
+
+def _appended(before: _Column | None, frame: pl.DataFrame) -> _Column:
     if before is None:
-        return frame.rechunk()
-    joined = pl.concat([before, frame], rechunk=False)
-    return joined.rechunk() if joined.n_chunks() > _MAX_CHUNKS else joined
+        frame = frame.rechunk()
+    else:
+        frame = pl.concat([before.frame, frame], rechunk=False)
+        frame = frame.rechunk() if frame.n_chunks() > _MAX_CHUNKS else frame
+    return _Column(frame, int(frame.estimated_size()))

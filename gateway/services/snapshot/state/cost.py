@@ -14,8 +14,12 @@ _UNKNOWN: Final = 64 * 1024 * 1024
 def cost_of_version(listing: LogListing, version: int) -> int:
     """Return the bytes of the newest checkpoint of a version, and of the commits after it."""
     start = _newest_checkpoint(listing, -1, version)
-    commits = sum(file.size for step, file in listing.commits.items() if start < step <= version)
-    return commits + _cost_of_checkpoint(listing, start)
+    return cost_of_steps(listing, start, version) + _cost_of_checkpoint(listing, start)
+
+
+def cost_of_steps(listing: LogListing, after: int, version: int) -> int:
+    """Return the bytes of the commits that lead from one version to a later one."""
+    return sum(file.size for step, file in listing.commits.items() if after < step <= version)
 
 
 def are_steps_cheaper(listing: LogListing, after: int, version: int) -> bool:

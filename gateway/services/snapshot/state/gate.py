@@ -1,4 +1,4 @@
-"""Lets so many bytes of logs be read at a time, first come, first served."""
+"""Lets so much of logs be loaded at a time, first come, first served."""
 
 from __future__ import annotations
 
@@ -8,12 +8,34 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-# What is too small to matter never waits behind what is not.
+from gateway.domain.location import Location
+from gateway.services.snapshot.log.turns import Turns
+
+# What is smaller never waits behind what is not.
 _SMALL: Final = 1024 * 1024
+# It is bounded by number, as it may take far more time and memory than its size tells.
+_MAX_SMALL: Final = 16
 
 
-class ByteGate:
-    """Bounds the memory of what is under way; something larger than all of it goes alone."""
+class LoadGate:
+    """Lets one load of a table be under way, and of all tables so many small ones and so many bytes."""
+
+    def __init__(self, capacity: int) -> None:
+        self._tables = Turns()
+        self._small = Gate(_MAX_SMALL)
+        self._large = Gate(capacity)
+
+    @asynccontextmanager
+    async def room(self, table: Location, size: int) -> AsyncIterator[None]:
+        """Wait for the table's turn, then for room; give both back afterwards."""
+        # In this order: who waits for the same table takes no room from others.
+        lane = self._small.room(1) if size < _SMALL else self._large.room(size)
+        async with self._tables.turn(table), lane:
+            yield
+
+
+class Gate:
+    """Bounds what is under way; something larger than all the room goes alone."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
@@ -23,9 +45,6 @@ class ByteGate:
     @asynccontextmanager
     async def room(self, size: int) -> AsyncIterator[None]:
         """Wait for room, and give it back afterwards."""
-        if size < _SMALL:
-            yield
-            return
         taken = min(size, self._capacity)
         await self._enter(taken)
         try:

@@ -36,7 +36,10 @@ class Held:
 
 
 class KeptSnapshots:
-    """Bounded by bytes. What is cold makes room first, which any version but the latest is."""
+    """Bounded by bytes. What is cold makes room first, which any version but the latest is.
+
+    Columns that queries have had made go before snapshots that were asked for lately, whoever's they are.
+    """
 
     def __init__(self, *, memory: int, clock: Clock, metrics: SnapshotMetrics) -> None:
         self._memory = memory
@@ -73,6 +76,14 @@ class KeptSnapshots:
         of_log = (snapshot for snapshot in known if listing.find_anchor(snapshot.version) == snapshot.anchor)
         return max(of_log, key=lambda snapshot: snapshot.version, default=None)
 
+    def measure(self, location: Location, snapshot: Snapshot) -> None:
+        """Count what a snapshot has come to hold by now, and make room for it."""
+        for key in ((location, None), (location, snapshot.version)):
+            held = self._held.get(key)
+            if held is not None and held.snapshot is snapshot:
+                self._ledger.measure(key, snapshot)
+                self._make_room(key)
+
     def keep_latest(self, location: Location, snapshot: Snapshot, checked_at: datetime) -> None:
         """Keep a snapshot in place of the one before it, unless that is by a later look at the log."""
         before = self.peek(location)
@@ -98,6 +109,8 @@ class KeptSnapshots:
 
     def _keep(self, key: Key, held: Held) -> None:
         self._drop(key)
+        if held.snapshot.memory > self._memory:
+            held.snapshot.files.columns.clear()
         if held.snapshot.memory <= self._memory:
             self._held[key] = held
             self._ledger.add(key, held.snapshot)
@@ -122,9 +135,28 @@ class KeptSnapshots:
         return held
 
     def _make_room(self, newcomer: Key) -> None:
+        self._drop_unused(newcomer)
+        self._clear_columns()
         while self._ledger.size > self._memory:
             self._drop(self._find_victim(newcomer))
         self._metrics.set_memory(len(self._held), self._ledger.size)
+
+    def _drop_unused(self, newcomer: Key) -> None:
+        """Drop what nobody has asked for in a while, as long as there is too little room."""
+        while self._ledger.size > self._memory:
+            oldest = next(iter(self._held))
+            if oldest == newcomer or not self._is_unused(oldest):
+                return
+            self._drop(oldest)
+
+    def _clear_columns(self) -> None:
+        """Forget what can be made anew from rows at hand, before any rows that were asked for lately."""
+        for key, held in self._held.items():
+            if self._ledger.size <= self._memory:
+                return
+            if held.snapshot.files.columns.memory:
+                held.snapshot.files.columns.clear()
+                self._ledger.measure(key, held.snapshot)
 
     def _find_victim(self, newcomer: Key) -> Key:
         others = [key for key in self._held if key != newcomer]
@@ -136,8 +168,10 @@ class KeptSnapshots:
         return newcomer if newcomer in self._held and (is_past or not others) else others[0]
 
     def _is_hot(self, key: Key) -> bool:
-        held = self._held[key]
-        return key[1] is None and held.asks > 1 and self._clock() - held.asked_at <= _HOT
+        return key[1] is None and self._held[key].asks > 1 and not self._is_unused(key)
+
+    def _is_unused(self, key: Key) -> bool:
+        return self._clock() - self._held[key].asked_at > _HOT
 
     def _of(self, location: Location) -> Iterator[Held]:
         for version in (None, *self._versions.get(location, ())):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -12,10 +12,11 @@ from gateway.domain.log import version_prefix
 from gateway.ports import Clock, SnapshotMetrics
 from gateway.services.snapshot.log.listing import LogListing, list_log, list_recent
 from gateway.services.snapshot.log.loading import load_steps, load_version
+from gateway.services.snapshot.log.parsing import Parsing
 from gateway.services.snapshot.log.table_log import TableLog
-from gateway.services.snapshot.state.cost import are_steps_cheaper, cost_of_version
+from gateway.services.snapshot.state.cost import are_steps_cheaper, cost_of_steps, cost_of_version
 from gateway.services.snapshot.state.flight import SingleFlight
-from gateway.services.snapshot.state.gate import ByteGate
+from gateway.services.snapshot.state.gate import LoadGate
 from gateway.services.snapshot.state.kept import Held, KeptSnapshots
 from gateway.services.snapshot.state.replay import advance, load
 from gateway.services.snapshot.state.snapshot import Snapshot
@@ -38,9 +39,20 @@ class SnapshotStore:
         self._kept = KeptSnapshots(memory=memory, clock=clock, metrics=metrics)
         self._clock = clock
         self._metrics = metrics
-        self._gate = ByteGate(_AT_ONCE)
+        # Apart: a table that is known is not kept from its new commits by tables that are not.
+        self._cold = _Lane()
+        self._steps = _Lane()
         self._looks: SingleFlight[_Look] = SingleFlight()
         self._loads: SingleFlight[Snapshot] = SingleFlight()
+
+    @property
+    def parsing(self) -> Parsing:
+        """Return the threads for what is parsed of logs elsewhere."""
+        return self._cold.parsing
+
+    def measure(self, log: TableLog, snapshot: Snapshot) -> None:
+        """Count what queries have had made of a snapshot's files by now."""
+        self._kept.measure(log.location, snapshot)
 
     async def list_log(self, log: TableLog) -> LogListing:
         """Return the whole log; one listing serves all that ask while it runs."""
@@ -143,13 +155,32 @@ class SnapshotStore:
         base = self._kept.nearest(log.location, version, listing)
         if base is None or not are_steps_cheaper(listing, base.version, version):
             return None
-        loaded = await load_steps(log, listing, base.version, version)
-        return None if loaded is None else await asyncio.to_thread(advance, base, loaded)
+        log = replace(log, parsing=self._steps.parsing)
+        async with self._steps.gate.room(log.location, cost_of_steps(listing, base.version, version)):
+            loaded = await load_steps(log, listing, base.version, version)
+            return None if loaded is None else await log.parse(advance, base, loaded)
 
     async def _load(self, log: TableLog, listing: LogListing, version: int) -> Snapshot:
-        async with self._gate.room(cost_of_version(listing, version)):
+        log = replace(log, parsing=self._cold.parsing)
+        async with self._cold.gate.room(log.location, cost_of_version(listing, version)):
             loaded = await load_version(log, listing, version, count_fallback=self._metrics.count_fallback)
-            return await asyncio.to_thread(load, loaded)
+            return await log.parse(load, loaded)
+
+
+def _parsing() -> Parsing:
+    return Parsing(max(2, os.cpu_count() or 1))
+
+
+def _gate() -> LoadGate:
+    return LoadGate(_AT_ONCE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lane:
+    """What loads of one kind share among them."""
+
+    gate: LoadGate = field(default_factory=_gate)
+    parsing: Parsing = field(default_factory=_parsing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -441,6 +441,15 @@ async def test_what_is_pruned_is_counted_among_the_live_files(world, days):
     assert world.metrics.pruned == [(2, 2)]
 
 
+async def test_what_hints_have_made_of_the_files_counts_at_once(world, days):
+    await world.query(days)
+    count, before = world.metrics.memory
+    await world.query(days, predicate_hints=["number = 12"])
+
+    assert world.metrics.memory[0] == count
+    assert world.metrics.memory[1] > before
+
+
 async def test_without_hints_nothing_is_counted(world, days):
     answer = await world.query(days)
 

@@ -378,3 +378,12 @@ async def test_a_table_that_has_not_come_to_its_first_shared_version_is_not_read
         await find_version(table.store, table.reader.log, table.grant, "")
     with refused:
         await pinned(table, 4)
+
+
+async def test_a_range_knows_the_times_of_all_its_versions():
+    table = Table(5, **{"delta.enableInCommitTimestamps": "true"})
+
+    versions = await table.range(version(1), version(3))
+
+    times = [versions.history.timestamp_of(number) for number in range(1, 4)]
+    assert times == [_START_MS + (number + 10) * 60_000 for number in range(1, 4)]

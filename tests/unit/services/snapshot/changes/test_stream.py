@@ -148,6 +148,15 @@ async def test_protocols_are_told_only_to_those_who_ask(tmp_path):
     }
 
 
+async def test_a_version_with_other_metadata_tells_no_protocol_that_it_did_not_change(tmp_path):
+    table = numbers(tmp_path).commit(add("a"))
+    table.commit({"metaData": {**table.metadata, "name": "other"}}, add("b"))
+
+    answer = await stream(table, 0, 1, capabilities=DELTA, with_protocol=True)
+
+    assert [next(iter(line)) for line in answer.lines] == ["file", "metaData", "file"]
+
+
 async def test_protocols_are_never_told_in_parquet(tmp_path):
     table = numbers(tmp_path).commit(add("a")).upgrade(minReaderVersion=1, minWriterVersion=4)
 
@@ -296,3 +305,11 @@ async def test_the_starting_version_is_not_read_whole_where_nothing_changed_sinc
     await open_stream(source, asked_of(4, 5))
 
     assert reader.read == ["00000000000000000004.json", "00000000000000000005.json"]
+
+
+async def test_what_the_first_version_of_a_range_removes_is_as_large_as_it_was_before(tmp_path):
+    table = numbers(tmp_path).commit(add("a", size=11), add("b")).commit(remove("a"), add("c"))
+
+    answer = await stream(table, 1, 1)
+
+    assert [line["remove"]["size"] for line in answer.lines if "remove" in line] == [11]

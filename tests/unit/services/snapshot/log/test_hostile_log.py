@@ -13,7 +13,7 @@ from gateway.services.snapshot.log.loading import load_version
 from tests.builders import add
 from tests.fakes.faulty_log_reader import FaultyLogReader
 
-_TABLE = [
+_TABLE: list[dict[str, Any]] = [
     {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
     {"metaData": {"id": "t", "schemaString": "{}", "configuration": {}}},
 ]

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import inspect
 import json
+import sys
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -97,6 +100,43 @@ def test_hints_are_never_an_error(sql, predicate):
     hints = hints_of(METADATA, *sql, predicate=predicate)
 
     assert sum(hints.used.values()) + sum(hints.skipped.values()) == len(sql) + bool(predicate)
+
+
+@pytest.mark.parametrize("number", ["1" * 200_000, "1" * 200_000 + ".5", "1e" + "9" * 200_000])
+def test_a_number_that_no_column_can_hold_is_skipped(number):
+    trees = [{"op": "equal", "children": leaf("c", number, kind)} for kind in ("long", "double")]
+    bare = json.dumps(trees[0]).replace(f'"{number}"', number)
+
+    assert hints_of(METADATA, f"c = {number}", f"c IN (1, {number})").skipped["sql"] == 2
+    assert [hints_of(METADATA, predicate=tree).skipped["json"] for tree in (*trees, bare)] == [1, 1, 1]
+
+
+def test_half_a_character_is_skipped():
+    half = "\ud800"
+    hints = hints_of(
+        METADATA,
+        f"s = '{half}'",
+        f"s LIKE '{half}%'",
+        "c = 1",
+        predicate={"op": "equal", "children": leaf("s", half, "string")},
+    )
+
+    assert (hints.used, hints.skipped) == ({"sql": 1, "json": 0}, {"sql": 2, "json": 1})
+
+
+def test_a_hint_for_which_the_stack_is_too_short_is_skipped():
+    deep = "(" * 90 + "c = 1" + ")" * 90
+
+    hints = _below(
+        sys.getrecursionlimit() - len(inspect.stack(0)) - 150, lambda: hints_of(METADATA, deep, "c = ")
+    )
+
+    assert hints_of(METADATA, deep).used["sql"] == 1
+    assert hints.skipped["sql"] == 2
+
+
+def _below(frames, call):
+    return call() if frames == 0 else _below(frames - 1, call)
 
 
 def test_a_damaged_schema_skips_every_hint():

@@ -225,11 +225,31 @@ def test_what_is_not_a_predicate_is_a_fault(sql):
         "a = 1 AND " * 5_000 + "a = 1",
         "a" * 300_000,
         "x(" * 9_999,
+        "a " + "NOT " * 20_000 + "IN (1)",
+        "t." * 20_000 + "a = 1",
     ],
 )
 def test_depth_and_size_are_limited(sql):
     with pytest.raises(ParseFault):
         parse_sql(sql)
+
+
+@pytest.mark.parametrize("end", ["", "x", ";", "\\"])
+@pytest.mark.parametrize("run", ["1", ".", "1.", ".1", "1e1", "'", '"', "`", "-", "(", " ", "a", "'\\", "'a"])
+def test_long_runs_of_the_same_are_read_at_once(run, end):
+    # Time that grows with the square of the length would be minutes.
+    with contextlib.suppress(ParseFault):
+        parse_sql((run * 200_000)[:200_000] + end)
+
+
+@pytest.mark.parametrize("sql", ["1.x", "1.5x", "1e5x", "1_", "1Lx", "1.e", "1e", "1e+"])
+def test_a_number_ends_where_its_word_does(sql):
+    with pytest.raises(ParseFault):
+        parse_sql(f"a = {sql}")
+
+
+def test_a_test_may_be_negated_again():
+    assert parse_sql("a NOT NOT IN (1)") == Not(child=parse_sql("a NOT IN (1)"))
 
 
 def test_a_long_chain_is_not_deep():

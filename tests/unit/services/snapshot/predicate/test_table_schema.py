@@ -74,6 +74,29 @@ def test_names_that_may_mean_two_columns_mean_none():
     assert schema_of(column("c", "long"), column("C", "long")).find(("c",)) is None
 
 
+def test_nested_names_that_differ_by_case_alone_mean_none():
+    inner = struct(column("b", "long"), column("B", "long"), column("c", "long"))
+    schema = schema_of(column("A", inner))
+
+    assert schema.find(("a", "b")) is None
+    assert [schema.find(path) for path in (("a", "c"), ("A", "C"))] == [field("A", "c")] * 2
+
+
+def test_three_columns_of_a_name_are_no_less_ambiguous_than_two():
+    assert schema_of(*(column(name, "long") for name in ("ab", "aB", "AB"))).find(("ab",)) is None
+
+
+def test_a_wide_table_costs_no_more_for_each_name():
+    columns = [column(f"c{index}", "long") for index in range(20_000)]
+    schema = schema_of(*columns, column("s", struct(*columns)))
+
+    # Looking at each column for each part of each name would be many minutes.
+    for index in range(200):
+        assert schema.find((*["t"] * 50, f"C{index}")) == field(f"c{index}")
+        assert schema.find((*["t"] * 50, "none")) is None
+        assert schema.find(("s", f"C{index}")) == field("s", f"c{index}")
+
+
 @pytest.mark.parametrize("mode", ["name", "id"])
 def test_a_mapped_column_is_known_to_files_by_its_physical_name(mode):
     inner = struct(column("b", "long", **{PHYSICAL: "col-2"}))

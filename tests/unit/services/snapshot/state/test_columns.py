@@ -109,3 +109,55 @@ def test_a_failure_to_make_a_column_is_not_kept():
         columns.get(["a"], 2, fail)
 
     assert numbers(columns, maker, "a", height=2) == {"a": [0, 1]}
+
+
+def test_no_more_columns_are_kept_than_their_number_allows():
+    columns, maker = Columns(max_columns=2), Maker()
+
+    found = numbers(columns, maker, "a", "b", "c", height=2)
+    again = numbers(columns, maker, "a", "b", "c", height=2)
+
+    assert found == again == {key: [0, 1] for key in "abc"}
+    assert maker.calls == [(["a", "b", "c"], 0, 2), (["c"], 0, 2)]
+    assert not columns.grown().has("c", 2)
+    assert columns.memory == 32
+
+
+def test_no_more_columns_are_kept_than_their_bytes_allow():
+    columns, maker = Columns(max_bytes=40), Maker()
+    numbers(columns, maker, "a", "b", height=2)
+    grown = columns.grown()
+
+    assert numbers(grown, maker, "a", "b", height=3) == {"a": [0, 1, 2], "b": [0, 1, 2]}
+    assert (grown.has("a", 3), grown.has("b", 3), grown.has("b", 2)) == (True, False, True)
+    assert grown.memory == 40
+
+
+def test_columns_of_a_snapshot_are_bounded_unless_told_otherwise():
+    columns, maker = Columns(), Maker()
+    numbers(columns, maker, *(str(number) for number in range(70)), height=1)
+
+    assert columns.memory == 64 * 8
+
+
+def test_what_is_forgotten_is_made_anew():
+    columns, maker = Columns(), Maker()
+    numbers(columns, maker, "a", height=2)
+    grown = columns.grown()
+    columns.clear()
+
+    assert (columns.memory, grown.memory) == (0, 16)
+    assert numbers(columns, maker, "a", height=2) == {"a": [0, 1]}
+    assert maker.calls == [(["a"], 0, 2)] * 2
+
+
+def test_what_is_forgotten_while_it_is_made_is_still_returned():
+    columns, maker = Columns(), Maker()
+    numbers(columns, maker, "a", height=2)
+
+    def make(keys, offset, length):
+        columns.clear()
+        return maker(keys, offset, length)
+
+    assert numbers(columns, make, "a", "b", height=2) == {"a": [0, 1], "b": [0, 1]}
+    assert not columns.has("a", 2)

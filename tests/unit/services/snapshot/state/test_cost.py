@@ -3,7 +3,7 @@ from __future__ import annotations
 from gateway.domain.log import checkpoint_name, commit_name
 from gateway.ports import LogFile
 from gateway.services.snapshot.log.listing import read_listing
-from gateway.services.snapshot.state.cost import are_steps_cheaper, cost_of_version
+from gateway.services.snapshot.state.cost import are_steps_cheaper, cost_of_steps, cost_of_version
 from tests.builders import STARTED_AT
 
 V2 = "00000000000000000004.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.parquet"
@@ -22,6 +22,10 @@ def test_a_version_costs_its_newest_checkpoint_and_the_commits_after_it():
     assert cost_of_version(listing, 1) == 3
     assert cost_of_version(listing, 3) == 108
     assert cost_of_version(listing, 4) == 200
+
+
+def test_steps_cost_the_commits_after_a_version():
+    assert cost_of_steps(listing_of(c0=1, c1=2, c2=4, p2=100, c3=8), 0, 2) == 6
 
 
 def test_steps_are_cheaper_where_no_checkpoint_is_on_the_way():

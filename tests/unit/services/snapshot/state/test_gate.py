@@ -1,24 +1,27 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 
-from gateway.services.snapshot.state.gate import ByteGate
+from gateway.domain.location import parse_location
+from gateway.services.snapshot.state.gate import Gate, LoadGate
 
 MIB = 1024 * 1024
+TABLES = [parse_location(f"/tables/{number}") for number in range(20)]
 
 
 class Reading:
     """Something that takes room until it is told to end."""
 
-    def __init__(self, gate: ByteGate, size: int) -> None:
+    def __init__(self, room: AbstractAsyncContextManager[None]) -> None:
         self.is_in = False
         self.may_end = asyncio.Event()
-        self.task = asyncio.create_task(self._run(gate, size))
+        self.task = asyncio.create_task(self._run(room))
 
-    async def _run(self, gate: ByteGate, size: int) -> None:
-        async with gate.room(size):
+    async def _run(self, room: AbstractAsyncContextManager[None]) -> None:
+        async with room:
             self.is_in = True
             await self.may_end.wait()
 
@@ -32,14 +35,14 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def readings(gate: ByteGate, *sizes: int) -> list[Reading]:
-    started = [Reading(gate, size * MIB) for size in sizes]
+async def readings(gate: Gate, *sizes: int) -> list[Reading]:
+    started = [Reading(gate.room(size * MIB)) for size in sizes]
     await settle()
     return started
 
 
 async def test_as_much_as_fits_is_under_way_at_once_and_the_rest_in_its_turn():
-    first, second, third = await readings(ByteGate(10 * MIB), 6, 4, 4)
+    first, second, third = await readings(Gate(10 * MIB), 6, 4, 4)
     assert (first.is_in, second.is_in, third.is_in) == (True, True, False)
 
     await second.end()
@@ -49,7 +52,7 @@ async def test_as_much_as_fits_is_under_way_at_once_and_the_rest_in_its_turn():
 
 
 async def test_nobody_is_overtaken():
-    first, large, small = await readings(ByteGate(10 * MIB), 6, 8, 2)
+    first, large, small = await readings(Gate(10 * MIB), 6, 8, 2)
     assert (large.is_in, small.is_in) == (False, False)
 
     await first.end()
@@ -58,22 +61,15 @@ async def test_nobody_is_overtaken():
     await asyncio.gather(large.end(), small.end())
 
 
-async def test_what_is_small_never_waits():
-    first, waiting, small = await readings(ByteGate(10 * MIB), 10, 10, 0)
-
-    assert (waiting.is_in, small.is_in) == (False, True)
-    await asyncio.gather(first.end(), waiting.end(), small.end())
-
-
 async def test_what_is_larger_than_all_room_goes_alone():
-    first, second = await readings(ByteGate(10 * MIB), 1000, 2)
+    first, second = await readings(Gate(10 * MIB), 1000, 2)
 
     assert (first.is_in, second.is_in) == (True, False)
     await asyncio.gather(first.end(), second.end())
 
 
 async def test_who_gives_up_waiting_lets_those_behind_go_ahead():
-    first, waiting, behind = await readings(ByteGate(10 * MIB), 6, 8, 2)
+    first, waiting, behind = await readings(Gate(10 * MIB), 6, 8, 2)
     waiting.task.cancel()
     await settle()
 
@@ -82,7 +78,7 @@ async def test_who_gives_up_waiting_lets_those_behind_go_ahead():
 
 
 async def test_who_gives_up_with_room_in_hand_gives_it_back():
-    gate = ByteGate(10 * MIB)
+    gate = Gate(10 * MIB)
     first, waiting = await readings(gate, 10, 10)
     first.may_end.set()
     while not first.task.done():
@@ -98,7 +94,7 @@ async def test_who_gives_up_with_room_in_hand_gives_it_back():
 
 
 async def test_a_failure_gives_its_room_back():
-    gate = ByteGate(10 * MIB)
+    gate = Gate(10 * MIB)
     with pytest.raises(ValueError, match="damaged"):
         async with gate.room(10 * MIB):
             raise ValueError("damaged")
@@ -106,3 +102,42 @@ async def test_a_failure_gives_its_room_back():
     [last] = await readings(gate, 10)
     assert last.is_in
     await last.end()
+
+
+async def loads(gate: LoadGate, *asked: tuple[int, int]) -> list[Reading]:
+    """Start loads of tables, by their numbers, and of so many MiB."""
+    started = [Reading(gate.room(TABLES[table], size * MIB)) for table, size in asked]
+    await settle()
+    return started
+
+
+async def end(started: list[Reading]) -> None:
+    await asyncio.gather(*(reading.end() for reading in started))
+
+
+async def test_what_is_small_does_not_wait_behind_what_is_large():
+    started = await loads(LoadGate(10 * MIB), (0, 10), (1, 10), (2, 0))
+
+    assert [reading.is_in for reading in started] == [True, False, True]
+    await end(started)
+
+
+async def test_what_is_small_is_bounded_by_number():
+    started = await loads(LoadGate(10 * MIB), *((table, 0) for table in range(18)))
+    assert [reading.is_in for reading in started] == [True] * 16 + [False] * 2
+
+    await started[0].end()
+    await settle()
+    assert [reading.is_in for reading in started[16:]] == [True, False]
+    await end(started)
+
+
+@pytest.mark.parametrize("size", [0, 1])
+async def test_one_load_of_a_table_is_under_way_and_the_others_take_no_room(size):
+    started = await loads(LoadGate(16 * MIB), *((0, size) for _ in range(50)), (1, size))
+    assert [reading.is_in for reading in started] == [True] + [False] * 49 + [True]
+
+    await started[0].end()
+    await settle()
+    assert [reading.is_in for reading in started[1:3]] == [True, False]
+    await end(started)

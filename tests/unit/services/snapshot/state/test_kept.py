@@ -192,17 +192,85 @@ def test_one_that_can_never_fit_is_not_kept_and_drops_nothing_but_what_it_replac
     assert world.knows(A, B) == [True, False]
 
 
-def test_what_queries_have_made_since_counts_when_a_table_is_asked_for_again():
+def made_columns(files, rows):
+    """Have a query make a column for files, of so many rows' size."""
+    frame = files_of(rows).frame
+    files.columns.get(["a"], rows, lambda keys, offset, length: {"a": frame})
+
+
+def test_what_queries_have_made_counts_when_it_is_measured():
+    world = World(100 * TEN.memory)
+    files = files_of(10, stock=True)
+    latest = snapshot_of(files)
+    world.keep(A, latest)
+    before = world.metrics.memory[1]
+    made_columns(files, 100)
+    world.kept.measure(A, latest)
+
+    assert world.metrics.memory == (1, before + files.columns.memory)
+
+
+def test_what_queries_have_made_of_a_past_version_counts_too():
+    world = World(100 * TEN.memory)
+    files = files_of(10, stock=True)
+    past = snapshot_of(files, 1)
+    world.kept.keep_version(A, past)
+    before = world.metrics.memory[1]
+    made_columns(files, 100)
+    world.kept.measure(A, past)
+
+    assert world.metrics.memory == (1, before + files.columns.memory)
+
+
+def test_a_snapshot_that_is_not_kept_does_not_count(world):
+    world.keep(A)
+    files = files_of(10, stock=True)
+    made_columns(files, 1000)
+    world.kept.measure(A, snapshot_of(files))
+    world.kept.measure(B, snapshot_of(files))
+
+    assert world.metrics.memory == (1, TEN.memory)
+
+
+@pytest.mark.parametrize("count", ["measure", "ask"])
+def test_what_queries_have_made_goes_before_what_was_asked_for_lately(count):
     world = World(2 * TEN.memory)
     files = files_of(10, stock=True)
-    world.keep(A, snapshot_of(files))
+    latest = snapshot_of(files)
+    world.keep(A, latest)
     world.keep(B)
-    frame = files_of(1000).frame
-    files.columns.get(["a"], 1000, lambda keys, offset, length: {"a": frame})
-    assert world.knows(A, B) == [True, True]
+    made_columns(files, 1000)
+    if count == "ask":
+        world.kept.ask(A)
+    else:
+        world.kept.measure(A, latest)
 
-    assert world.kept.ask(A) is not None
-    assert not any(world.knows(B))
+    assert world.knows(A, B) == [True, True]
+    assert files.columns.memory == 0
+    assert world.metrics.memory[1] <= 2 * TEN.memory
+
+
+def test_what_nobody_has_asked_for_in_a_while_goes_before_what_queries_have_made():
+    files = files_of(10, stock=True)
+    world = World(2 * TEN.memory)
+    world.keep(B)
+    world.now += timedelta(minutes=10, seconds=1)
+    latest = snapshot_of(files)
+    world.keep(A, latest)
+    made_columns(files, 20)
+    world.kept.measure(A, latest)
+
+    assert world.knows(A, B) == [True, False]
+    assert files.columns.memory > 0
+
+
+def test_a_snapshot_that_fits_without_what_queries_have_made_is_kept_without(world):
+    files = files_of(10, stock=True)
+    made_columns(files, 1000)
+    world.keep(A, snapshot_of(files))
+
+    assert world.knows(A) == [True]
+    assert files.columns.memory == 0
 
 
 locations = st.sampled_from([A, B, C])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -236,6 +237,34 @@ def test_parsed_statistics_stay_beside_their_rows():
     assert snapshot.files.parsed is not None
     assert snapshot.files.frame["path"].to_list() == ["a", "b", "c", "d"]
     assert snapshot.files.parsed.struct.field("numRecords").to_list() == [1, 2, None, None]
+
+
+def test_parsed_statistics_of_another_type_than_the_first_part_has_are_done_without():
+    parts = [
+        replace(
+            read_checkpoint("c", to_checkpoint([*FIRST, add(path)])[0]),
+            parsed=pl.Series("stats_parsed", [{"numRecords": 1, **more}]),
+        )
+        for path, more in (("a", {}), ("b", {"tightBounds": True}), ("c", {}))
+    ]
+
+    snapshot = load(loaded(1, checkpoint=parts))
+
+    assert snapshot.files.parsed is not None
+    assert snapshot.files.parsed.struct.field("numRecords").to_list() == [1, None, 1]
+
+
+def test_versions_that_grew_from_the_same_have_columns_of_their_own():
+    base = load(loaded(0, commit(*FIRST, add("a"))))
+    grown = [advance(base, loaded(1, commit(add(path)))).files for path in ("b", "c")]
+
+    def made(files):
+        def make(keys, offset, length):
+            return {key: files.frame.slice(offset, length).select("path") for key in keys}
+
+        return files.columns.get(["key"], files.height, make)["key"]["path"].to_list()
+
+    assert [made(files) for files in (base.files, *grown)] == [["a"], ["a", "b"], ["a", "c"]]
 
 
 def test_what_was_removed_takes_no_memory_for_long():

@@ -3,11 +3,14 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
 import pytest
 
 from gateway.demo.partition import log_path
+from gateway.domain.location import parse_location
 from gateway.domain.log import HINT, checkpoint_name, commit_name, version_prefix
 from gateway.errors import InvalidArgument, Unavailable, Unsupported
 from gateway.services.snapshot.log.table_log import TableLog
@@ -379,6 +382,23 @@ async def test_an_older_version_of_a_table_made_anew_is_read_anew(store, log, ta
     assert snapshot.anchor.modified_at == STARTED_AT + STEP
 
 
+async def test_a_version_of_a_table_made_anew_is_not_that_which_is_being_read(
+    store, log, reader, table, tmp_path
+):
+    reader.may_read.clear()
+    before = asyncio.create_task(store.at(log, await store.list_log(log), 1))
+    await asyncio.sleep(0)
+    shutil.rmtree(table.directory)
+    numbers(tmp_path).on(STARTED_AT + 100 * STEP).append(rows([1])).append(rows([2]))
+    listing = await store.list_log(log)
+    after = asyncio.create_task(store.at(log, listing, 1))
+    await asyncio.sleep(0)
+    reader.may_read.set()
+
+    assert (await after).anchor == listing.find_anchor(1)
+    await before
+
+
 async def test_without_memory_everything_is_served_and_nothing_kept(log, reader, clock, metrics):
     store = SnapshotStore(memory=1, clock=clock, metrics=metrics)
     await store.latest(log)
@@ -564,3 +584,51 @@ async def test_reading_the_history_does_not_cost_the_latest_its_place(log, reade
 
     assert await store.latest(log) is latest
     assert metrics.memory[1] <= 400 * 1024
+
+
+async def test_logs_are_parsed_apart_from_what_answers_requests(store, log, table):
+    others = ThreadPoolExecutor(1)
+    free = threading.Event()
+    busy = others.submit(free.wait, 30)
+    asyncio.get_running_loop().set_default_executor(others)
+    try:
+        snapshot = await asyncio.wait_for(store.latest(log), 20)
+        table.append(rows([3]))
+        refreshed = await asyncio.wait_for(store.latest(log), 20)
+        listing = await store.list_log(log)
+        past = await asyncio.wait_for(store.at(log, listing, 0), 20)
+    finally:
+        free.set()
+    assert await asyncio.wrap_future(busy)
+
+    assert (snapshot.version, refreshed.version, past.version) == (1, 2, 0)
+
+
+async def test_the_commits_of_a_known_table_do_not_wait_for_logs_that_are_slow_to_parse(store, log, table):
+    await store.latest(log)
+    table.append(rows([3]))
+    free = threading.Event()
+    slow = [parse_location(f"/slow/{number}") for number in range(64)]
+    busy = [asyncio.create_task(store.parsing.run(other, lambda: free.wait(30))) for other in slow]
+    await asyncio.sleep(0)
+    try:
+        snapshot = await asyncio.wait_for(store.latest(log), 20)
+    finally:
+        free.set()
+
+    assert snapshot.version == 2
+    assert all(await asyncio.gather(*busy))
+
+
+async def test_one_version_of_a_table_is_loaded_at_a_time(store, reader, log):
+    listing = await store.list_log(log)
+    reader.may_read.clear()
+    asking = [asyncio.create_task(store.at(log, listing, version)) for version in (0, 1)]
+    while not read_by(reader):
+        await asyncio.sleep(0)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert read_by(reader) == [commit_name(0)]
+
+    reader.may_read.set()
+    assert [snapshot.version for snapshot in await asyncio.gather(*asking)] == [0, 1]

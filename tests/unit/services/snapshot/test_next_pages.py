@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from gateway.domain.log import commit_name
 from gateway.errors import InvalidArgument
 from tests.builders import STARTED_AT, STEP, TableBuilder, add, numbers
-from tests.unit.services.snapshot.world import World, at_version
+from tests.unit.services.snapshot.world import World, at_time, at_version
 
 _BAD_PAGE = "the page token is not valid for this request, or has expired"
 _FEED = {"minReaderVersion": 1, "minWriterVersion": 4}
@@ -65,3 +66,26 @@ async def test_pages_go_on_where_the_table_is_still_the_one_that_it_was(tmp_path
 
     assert [len(answer.files) for answer in answers] == [2, 2]
     assert {answer.metadata["id"] for answer in answers} == {"first"}
+
+
+async def test_a_range_that_a_time_begins_begins_where_its_first_page_did(tmp_path):
+    world, table = World(), make(tmp_path, "first")
+    start = at_time("2000-01-01T00:00:00Z")
+    token = (await world.changes(table, max_files=2, start=start)).end.next_page_token
+    table.checkpoint()
+    (table.log / commit_name(0)).unlink()
+
+    assert (await world.changes(table, max_files=2, start=start)).head.version == 1
+    with pytest.raises(InvalidArgument, match="no longer holds the changes of version 0"):
+        await world.changes(table, max_files=2, start=start, page_token=token)
+
+
+async def test_the_version_of_a_page_is_that_of_its_token_whatever_else_is_pinned(tmp_path):
+    world, table = World(), make(tmp_path, "first")
+    token = (await world.query(table, max_files=2)).end.next_page_token
+    table.commit(add("later"))
+    refresh = (await world.query(table, include_refresh_token=True)).end.refresh_token
+
+    answer = await world.query(table, max_files=2, page_token=token, refresh_token=refresh)
+
+    assert answer.head.version == 1
