@@ -21,7 +21,7 @@ def start_session(jars: Path, scratch: Path) -> SparkSession:
         "spark.local.dir": str(scratch / "local"),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "4g",
+        "spark.driver.memory": "2g",
         "spark.sql.session.timeZone": "UTC",
         # What is read back is the log, and not what Spark remembers of it.
         "spark.databricks.delta.allFilesInCrc.enabled": "false",

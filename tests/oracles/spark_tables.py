@@ -8,6 +8,7 @@ Arguments: the directory of Spark's jars, the directory to write to, and names o
 
 from __future__ import annotations
 
+import gc
 import json
 import signal
 import sys
@@ -54,6 +55,9 @@ def _write(spark: SparkSession, directory: Path, name: str) -> float:
         exc.add_note(f"writing {name}")
         traceback.print_exc()
         raise
+    finally:
+        # Handles of Java's objects refer to themselves: till they are collected, Spark keeps every plan.
+        gc.collect()
     return time.monotonic() - started_at
 
 

@@ -71,14 +71,16 @@ def find_excess(rows: pl.DataFrame) -> str | None:
         return f"names a file by a path of more than {_MAX_PATH} bytes"
     if path_bytes_of(rows) > _MAX_PATHS:
         return f"names files by more than {_MAX_PATHS} bytes of paths"
+    return f"says more than {_MAX_TEXTS} bytes of one file" if _has_long(rows) else None
+
+
+def _has_long(rows: pl.DataFrame) -> bool:
     lengths = [length for column in rows.get_columns() for length in _lengths(column)]
     # Not even the longest of each together, in nearly all tables: that takes no look at each row.
     if sum(_number(length.max()) for length in lengths) <= _MAX_TEXTS:
-        return None
+        return False
     together = pl.DataFrame([length.alias(str(n)) for n, length in enumerate(lengths)]).sum_horizontal()
-    if _number(together.max()) > _MAX_TEXTS:
-        return f"says more than {_MAX_TEXTS} bytes of one file"
-    return None
+    return _number(together.max()) > _MAX_TEXTS
 
 
 def _lengths(column: pl.Series) -> list[pl.Series]:
@@ -92,7 +94,8 @@ def _lengths(column: pl.Series) -> list[pl.Series]:
         return [_length_of(column)]
     if column.name == "deletionVector":
         members = column.struct.unnest()
-        return [_length_of(members[name]) for name in ("storageType", "pathOrInlineDv")]
+        texts_of = [members[name] for name in ("storageType", "pathOrInlineDv")]
+        return [_length_of(text) for text in texts_of if text.null_count() < text.len()]
     return []
 
 

@@ -30,6 +30,11 @@ def test_a_file_or_vector_elsewhere_is_refused_before_the_first_line(row):
     assert "secret" not in caught.value.message
 
 
+def test_a_vector_elsewhere_is_refused_though_all_files_are_below_the_table():
+    with pytest.raises(Unsupported, match="s3://elsewhere"):
+        require_servable(files_of(_GOOD, _OTHER_VECTOR), GRANT)
+
+
 @pytest.mark.parametrize("row", [_ELSEWHERE, _OTHER_VECTOR])
 def test_a_file_that_is_not_told_is_not_in_the_way(row):
     require_servable(files_of(_GOOD, row, live=[True, False]), GRANT)

@@ -105,6 +105,24 @@ def test_a_commit_keeps_every_field_of_its_actions():
     ]
 
 
+def test_no_line_of_a_commit_moves_its_actions_to_another():
+    # How commits were once told apart.
+    spelled = {"sluice.endOfCommit": 5}
+
+    commits = parse_commits([file_of(1, add("a"), spelled, add("b")), file_of(2, add("c"), spelled)])
+
+    assert [commit.add["path"].to_list() for commit in commits] == [["a", "b"], ["c"]]
+
+
+@pytest.mark.parametrize("action", ["add", "remove", "cdc"])
+@pytest.mark.parametrize(
+    "fields", [{"path": "a" * 20_000}, {"path": "a", "tags": {"k": "v" * 2_000_000}}], ids=["path", "tags"]
+)
+def test_a_file_of_which_no_answer_can_tell_is_refused(action, fields):
+    with pytest.raises(Unsupported, match=r"log is damaged: 00000000000000000002\.json .* bytes"):
+        parse_commits([file_of(1, add("a")), file_of(2, {action: {"size": 1, **fields}})])
+
+
 def test_a_remove_may_leave_out_size_and_partition_values():
     assert parse(remove("a")).remove.select("size", "partitionValues").row(0) == (None, None)
 

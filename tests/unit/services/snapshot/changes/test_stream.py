@@ -243,10 +243,11 @@ async def test_a_commit_that_is_cleaned_up_meanwhile_is_told(table):
         await open_stream(source, asked_of(0, 3))
 
 
-async def test_a_commit_that_is_cut_short_is_never_half_told(table):
+@pytest.mark.parametrize("change", [lambda content: content[:-1], lambda content: content + b"\n"])
+async def test_a_commit_that_is_not_as_it_was_listed_is_never_half_told(table, change):
     source = await source_of(table)
     commit = table.log / "00000000000000000002.json"
-    commit.write_bytes(commit.read_bytes()[:-1])
+    commit.write_bytes(change(commit.read_bytes()))
 
     with pytest.raises(Unavailable, match=r"00000000000000000002\.json is not as long as it is listed"):
         await open_stream(source, asked_of(0, 3))

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 
+import polars as pl
 import pytest
 
 from gateway.demo.checkpoint import to_sidecars
@@ -46,6 +48,20 @@ async def test_a_sidecar_that_is_named_many_times_is_read_once():
 
     assert reader.read.count("_sidecars/s.parquet") == 1
     assert sum(part.files.height for part in loaded.checkpoint) == 2
+
+
+async def test_sidecars_of_more_rows_than_any_are_refused_though_each_has_fewer():
+    reader = reader_with_commits(1)
+    reader.remove(commit_name(0))
+    buffer = io.BytesIO()
+    pl.DataFrame({"txn": pl.repeat(None, 11_000_000, dtype=pl.Null, eager=True)}).write_parquet(buffer)
+    for name in ("s", "t"):
+        reader.put(f"_sidecars/{name}.parquet", buffer.getvalue())
+    named = [{"sidecar": {"path": f"{name}.parquet"}} for name in ("s", "t")]
+    reader.put(v2_name(0), lines({"checkpointMetadata": {"version": 0}}, *_TABLE, *named))
+
+    with pytest.raises(Unsupported, match=r"_sidecars/[st]\.parquet makes the checkpoint larger"):
+        await load_version(reader.log, await list_log(reader.log), 0)
 
 
 @pytest.mark.parametrize("count", [50, 500])

@@ -131,3 +131,30 @@ def test_partition_values_are_written_as_writers_do():
         {"i": "1", "s": "a b", "d": "2024-02-29", "t": "2024-02-29T01:02:03.456Z", "n": "1.50", "b": "true"},
         {"i": None, "s": "", "d": None, "t": None, "n": None, "b": None},
     ]
+
+
+def test_what_is_null_on_the_way_to_a_value_is_left_out():
+    inner = pl.Struct({"b": pl.Int64, "c": pl.Struct({"d": pl.String})})
+    dtype = pl.Struct({"n": pl.Int64, "a": inner})
+    rows = [
+        None,
+        {"n": 1, "a": None},
+        {"n": None, "a": {"b": 1, "c": None}},
+        {"n": 2, "a": {"c": {"d": "x"}}},
+    ]
+
+    texts = stats_of(pl.Series(rows, dtype=dtype)).to_list()
+
+    assert texts == [None, '{"n":1}', '{"a":{"b":1}}', '{"n":2,"a":{"c":{"d":"x"}}}']
+
+
+def test_members_are_not_looked_up_one_by_one(monkeypatch):
+    # Each takes longer the more there are: a thousand columns would take seconds.
+    def field(self: object, *names: str) -> pl.Expr:
+        raise AssertionError(names)
+
+    monkeypatch.setattr(type(pl.col("a").struct), "field", field)
+    parsed = pl.Series([{"minValues": {"a": 1, "b": 2}}])
+
+    assert stats_of(parsed)[0] == '{"minValues":{"a":1,"b":2}}'
+    assert partition_values_of(pl.Series([{"p": 1}])).to_list() == [{"p": "1"}]

@@ -486,6 +486,21 @@ async def test_the_age_of_a_look_is_counted_from_its_beginning(store, log, reade
     assert (await store.latest(log, timedelta(seconds=10))).version == 2
 
 
+async def test_a_look_that_finds_nothing_new_is_as_old_as_its_beginning_too(store, log, reader, table, clock):
+    await store.latest(log)
+    reader.listed.clear()
+    reader.may_list.clear()
+    again = asyncio.create_task(store.latest(log))
+    while not reader.listed:
+        await asyncio.sleep(0)
+    clock.now += timedelta(seconds=10)
+    reader.may_list.set()
+    assert (await again).version == 1
+    table.append(rows([3]))
+
+    assert (await store.latest(log, timedelta(seconds=10))).version == 2
+
+
 async def test_a_clock_that_is_set_back_keeps_nothing_fresh(store, log, table, clock):
     await store.latest(log)
     table.append(rows([3]))
