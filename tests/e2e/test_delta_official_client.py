@@ -27,6 +27,8 @@ pytestmark = [
     pytest.mark.component(SPARK_WRITER),
     # Java and Maven come from apt.
     pytest.mark.system,
+    # Spark takes half an hour to write the tables.
+    pytest.mark.deep,
 ]
 
 SHARE, SCHEMA = "spark", "tables"

@@ -25,6 +25,8 @@ pytestmark = [
     pytest.mark.component(SPARK_WRITER),
     # Java and Maven come from apt.
     pytest.mark.system,
+    # Spark takes half an hour to write the tables.
+    pytest.mark.deep,
 ]
 
 every_table = pytest.mark.parametrize("name", TABLES)
