@@ -44,7 +44,7 @@ def _log_cleaned(table: SparkTable) -> None:
 
 
 def _multi_part(table: SparkTable) -> None:
-    table.spark.conf.set(PART_SIZE, "3")
+    table.configure(PART_SIZE, "3")
     create(table, "id BIGINT, s STRING")
     for number in range(7):
         insert(table, number, 1)
@@ -56,7 +56,7 @@ def _multi_part(table: SparkTable) -> None:
 def _no_stats(table: SparkTable) -> None:
     create(table, "id BIGINT, s STRING", "'delta.dataSkippingNumIndexedCols' = '0'")
     insert(table, 0, 4)
-    table.spark.conf.set("spark.databricks.delta.stats.collect", "false")
+    table.configure("spark.databricks.delta.stats.collect", "false")
     insert(table, 4, 4)
     table.checkpoint()
     insert(table, 8, 4)
@@ -90,8 +90,8 @@ def _times_out_of_order(table: SparkTable) -> None:
 
 
 def _v2(table: SparkTable, top_level: str) -> None:
-    table.spark.conf.set(_TOP_LEVEL, top_level)
-    table.spark.conf.set(PART_SIZE, "2")
+    table.configure(_TOP_LEVEL, top_level)
+    table.configure(PART_SIZE, "2")
     create(table, "id BIGINT, s STRING", "'delta.checkpointPolicy' = 'v2'", VECTORS)
     for number in range(4):
         insert(table, number * 2, 2)

@@ -35,6 +35,7 @@ class SparkTable:
         self._wants_rows = wants_rows
         self._versions: dict[int, Said] = {}
         self._changes: list[Said] = []
+        self._settings: list[str] = []
         directory.mkdir(parents=True)
 
     @property
@@ -49,6 +50,11 @@ class SparkTable:
         for statement in statements:
             self.spark.sql(statement.replace("@T", f"delta.`{self.path}`"))
             self.record()
+
+    def configure(self, name: str, value: str) -> None:
+        """Change a setting of Spark's for this table alone."""
+        self.spark.conf.set(name, value)
+        self._settings.append(name)
 
     def checkpoint(self) -> None:
         self._log().checkpoint()
@@ -82,6 +88,11 @@ class SparkTable:
         # A range whose files a vacuum took is nothing to compare.
         if "FILE" not in said.get("error", ""):
             self._changes.append(said)
+
+    def close(self) -> None:
+        for name in self._settings:
+            self.spark.conf.unset(name)
+        self.forget()
 
     def save(self) -> None:
         history = self.spark.sql(f"DESCRIBE HISTORY delta.`{self.path}`").select("version", "timestamp")

@@ -17,6 +17,7 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 
 from pyspark import inheritable_thread_target
 from pyspark.sql import SparkSession
@@ -25,7 +26,7 @@ from tests.oracles.feature_tables import FEATURE_TABLES
 from tests.oracles.plan import TABLES
 from tests.oracles.random_history import write_history
 from tests.oracles.spark_session import start_session
-from tests.oracles.spark_table import SparkTable
+from tests.oracles.spark_table import SparkTable, always
 
 DONE = "done.json"
 # Spark plans on one thread: two tables at a time keep two cores busy.
@@ -34,7 +35,11 @@ _AT_A_TIME = 2
 
 def main(jars: Path, directory: Path, names: list[str]) -> None:
     spark = start_session(jars, directory / "scratch")
-    write = inheritable_thread_target(spark)(partial(_write, spark, directory))
+    # Few sessions for many tables: threads of Spark's keep hold of every one that there ever was.
+    sessions: SimpleQueue[SparkSession] = SimpleQueue()
+    for _ in range(_AT_A_TIME):
+        sessions.put(spark.newSession())
+    write = inheritable_thread_target(spark)(partial(_write, sessions, directory))
     with ThreadPoolExecutor(_AT_A_TIME) as pool:
         written = {name: pool.submit(write, name) for name in names}
     spark.stop()
@@ -45,35 +50,34 @@ def main(jars: Path, directory: Path, names: list[str]) -> None:
     signal.pause()
 
 
-def _write(spark: SparkSession, directory: Path, name: str) -> float:
+def _write(sessions: SimpleQueue[SparkSession], directory: Path, name: str) -> float:
     """Write a table and return how many seconds that took."""
     started_at = time.monotonic()
+    session = sessions.get()
     try:
-        _write_table(spark, directory, name)
+        _write_table(session, directory, name)
     except Exception as exc:
         # Told at once, with the table's name: a test run waits for this.
         exc.add_note(f"writing {name}")
         traceback.print_exc()
         raise
     finally:
+        sessions.put(session)
         # Handles of Java's objects refer to themselves: till they are collected, Spark keeps every plan.
         gc.collect()
     return time.monotonic() - started_at
 
 
-def _write_table(spark: SparkSession, directory: Path, name: str) -> None:
-    # A session of its own, as some tables take settings that others must not have.
-    session = spark.newSession()
+def _write_table(session: SparkSession, directory: Path, name: str) -> None:
     session._jvm.org.apache.spark.sql.SparkSession.setActiveSession(session._jsparkSession)
     history = name.removeprefix("history_")
+    table = SparkTable(session, directory / name, wants_rows=_some if history.isdigit() else always)
     if history.isdigit():
-        table = SparkTable(session, directory / name, wants_rows=_some)
         write_history(table, int(history))
     else:
-        table = SparkTable(session, directory / name)
         FEATURE_TABLES[name](table)
     table.save()
-    table.forget()
+    table.close()
 
 
 def _some(version: int) -> bool:

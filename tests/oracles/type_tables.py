@@ -81,7 +81,7 @@ def _partitioned_by_time(table: SparkTable) -> None:
         "INSERT INTO @T VALUES (1, TIMESTAMP'2024-03-10 08:30:00'), "
         "(2, TIMESTAMP'2024-03-10 08:30:00.123456'), (3, NULL), (4, TIMESTAMP'1960-01-01 00:00:00.000001')"
     )
-    table.spark.conf.set("spark.databricks.delta.write.utcTimestampPartitionValues", "false")
+    table.configure("spark.databricks.delta.write.utcTimestampPartitionValues", "false")
     table.run("INSERT INTO @T VALUES (5, TIMESTAMP'2025-01-01 00:00:00')")
 
 
