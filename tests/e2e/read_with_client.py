@@ -86,11 +86,10 @@ def read_directory(directory: str, version: int | None = None) -> dict[str, Any]
 
 
 def _rows_of(table: DeltaTable) -> pd.DataFrame:
-    features = table.protocol().reader_features or ()
     mapped = "delta.columnMapping.mode" in table.metadata().configuration
-    if not mapped and "deletionVectors" not in features:
+    if not mapped and not table.protocol().reader_features:
         return table.to_pandas()
-    # By way of pyarrow it knows neither; by way of DataFusion it does.
+    # By way of pyarrow it knows no reader feature; by way of DataFusion it does.
     rows = QueryBuilder().register("shared", table).execute("SELECT * FROM shared").read_all()
     return pa.table(rows).to_pandas()
 
