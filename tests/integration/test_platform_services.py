@@ -95,7 +95,7 @@ async def test_a_service_reads_a_table_as_itself(as_service, sample):
     query = SnapshotStub(billing.channel("snapshot")).Query(snapshot_pb2.QueryRequest(grant=snapshot_grant))
     pages = [message.page async for message in query if message.HasField("page")]
     signed = await PresignStub(billing.channel("presign")).Sign(
-        presign_pb2.SignRequest(grant=presign_grant, paths=pages[0].paths)
+        presign_pb2.SignRequest(grant=presign_grant, paths=pages[0].groups[0].paths)
     )
 
     assert resolved.principal == "billing"
