@@ -94,12 +94,13 @@ async def test_a_service_reads_a_table_as_itself(as_service, sample):
     snapshot_grant, presign_grant = resolved.grants
     query = SnapshotStub(billing.channel("snapshot")).Query(snapshot_pb2.QueryRequest(grant=snapshot_grant))
     pages = [message.page async for message in query if message.HasField("page")]
+    paths = pages[0].groups[0].paths
     signed = await PresignStub(billing.channel("presign")).Sign(
-        presign_pb2.SignRequest(grant=presign_grant, paths=pages[0].groups[0].paths)
+        presign_pb2.SignRequest(grant=presign_grant, paths=paths)
     )
 
     assert resolved.principal == "billing"
-    path, signature = pages[0].paths.split(b"\n")[0].decode(), signed.signatures.split(b"\n")[0].decode()
+    path, signature = paths.split(b"\n")[0].decode(), signed.signatures.split(b"\n")[0].decode()
     assert request(f"{signed.origin}{path}?{signed.query}{signature}").body.startswith(b"PAR1")
 
 
