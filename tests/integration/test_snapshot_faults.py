@@ -20,6 +20,9 @@ from tests.stores.toxiproxy import Toxiproxy, running_toxiproxy
 
 pytestmark = [pytest.mark.system, pytest.mark.component(ALL_IN_ONE, SEAWEEDFS, TOXIPROXY)]
 
+# One for all tests: a bucket of its own takes the store seven of the volumes that it has.
+BUCKET = "lake"
+
 
 @dataclass(frozen=True)
 class World:
@@ -28,7 +31,8 @@ class World:
     deployment: Deployment
     proxy: Toxiproxy
     store: SeaweedFS
-    bucket: str
+    # Where the table lies in the bucket.
+    prefix: str
     table: TableBuilder
 
     def ask(self, call: str) -> Answer:
@@ -37,19 +41,19 @@ class World:
     def grow(self) -> int:
         """Commit a file, and return the version that the table then has."""
         self.table.append(rows([1]))
-        upload(self.store, self.bucket, self.table.directory)
+        upload(self.store, self.prefix, self.table.directory)
         return self.table.version
 
 
-def upload(store: SeaweedFS, bucket: str, directory: Path) -> None:
-    known = set(store.keys(bucket, "tables/numbers/"))
+def upload(store: SeaweedFS, prefix: str, directory: Path) -> None:
+    known = set(store.keys(BUCKET, prefix))
     for file in sorted(directory.rglob("*")):
-        key = f"tables/numbers/{file.relative_to(directory)}"
+        key = f"{prefix}/{file.relative_to(directory)}"
         if file.is_file() and key not in known:
-            store.put(bucket, key, file.read_bytes())
+            store.put(BUCKET, key, file.read_bytes())
 
 
-def settings(store: SeaweedFS, bucket: str, proxy: Toxiproxy, state: Path) -> Settings:
+def settings(store: SeaweedFS, prefix: str, proxy: Toxiproxy, state: Path) -> Settings:
     options = {
         "profile": "seaweedfs",
         "endpoint": f"http://127.0.0.1:{proxy.port}",
@@ -63,7 +67,7 @@ def settings(store: SeaweedFS, bucket: str, proxy: Toxiproxy, state: Path) -> Se
     }
     table = {
         "name": "numbers",
-        "location": f"s3://{bucket}/tables/numbers",
+        "location": f"s3://{BUCKET}/{prefix}",
         "historyShared": True,
         "accessModes": ["dir"],
     }
@@ -71,26 +75,26 @@ def settings(store: SeaweedFS, bucket: str, proxy: Toxiproxy, state: Path) -> Se
         "allowAnonymous": True,
         "stateDir": str(state),
         "shares": [{"name": "s", "schemas": [{"name": "s", "tables": [table]}]}],
-        "storages": [{"name": "lake", "prefix": f"s3://{bucket}", "vendor": "s3", "options": options}],
+        "storages": [{"name": "lake", "prefix": f"s3://{BUCKET}/faults", "vendor": "s3", "options": options}],
     }
 
 
 @pytest.fixture
 def world(seaweedfs, tmp_path) -> Iterator[World]:
-    bucket = seaweedfs.make_bucket(f"lake-faults-{secrets.token_hex(4)}")
+    prefix = f"faults/{secrets.token_hex(4)}/numbers"
     table = numbers(tmp_path)
     for number in range(6):
         table.append(rows([number]))
     table.checkpoint()
     table.append(rows([7]))
-    upload(seaweedfs, bucket, table.directory)
+    upload(seaweedfs, prefix, table.directory)
     port = urlsplit(seaweedfs.endpoint).port
     assert port is not None
     with (
         running_toxiproxy(tmp_path, port) as proxy,
-        all_in_one(tmp_path, settings(seaweedfs, bucket, proxy, tmp_path / "state")) as deployment,
+        all_in_one(tmp_path, settings(seaweedfs, prefix, proxy, tmp_path / "state")) as deployment,
     ):
-        yield World(deployment, proxy, seaweedfs, bucket, table)
+        yield World(deployment, proxy, seaweedfs, prefix, table)
 
 
 def files_of(answer: Answer) -> int:

@@ -21,7 +21,7 @@ def start_session(jars: Path, scratch: Path) -> SparkSession:
         "spark.local.dir": str(scratch / "local"),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "2g",
+        "spark.driver.memory": "1g",
         "spark.sql.session.timeZone": "UTC",
         # What is read back is the log, and not what Spark remembers of it.
         "spark.databricks.delta.allFilesInCrc.enabled": "false",
@@ -40,8 +40,7 @@ def start_session(jars: Path, scratch: Path) -> SparkSession:
 
 # A table has tens of rows: planning and compiling is all that there is to save.
 _FOR_SPEED = {
-    "spark.master": "local[4]",
-    "spark.scheduler.mode": "FAIR",
+    "spark.master": "local[1]",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.default.parallelism": "1",

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import gc
 import json
+import multiprocessing
 import signal
 import sys
 import time
-import traceback
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
 
-from pyspark import inheritable_thread_target
 from pyspark.sql import SparkSession
 
 from tests.oracles.feature_tables import FEATURE_TABLES
@@ -29,47 +27,39 @@ from tests.oracles.spark_session import start_session
 from tests.oracles.spark_table import SparkTable, always
 
 DONE = "done.json"
-# Spark plans on one thread: two tables at a time keep two cores busy.
-_AT_A_TIME = 2
+# Spark plans on one thread: two keep two cores busy. In one JVM they would make it keep every plan there was.
+_SESSIONS = 2
 
 
 def main(jars: Path, directory: Path, names: list[str]) -> None:
-    spark = start_session(jars, directory / "scratch")
-    # Few sessions for many tables: threads of Spark's keep hold of every one that there ever was.
-    sessions: SimpleQueue[SparkSession] = SimpleQueue()
-    for _ in range(_AT_A_TIME):
-        sessions.put(spark.newSession())
-    write = inheritable_thread_target(spark)(partial(_write, sessions, directory))
-    with ThreadPoolExecutor(_AT_A_TIME) as pool:
-        written = {name: pool.submit(write, name) for name in names}
-    spark.stop()
-    elapsed = {name: result.result() for name, result in written.items()}
+    with ProcessPoolExecutor(
+        _SESSIONS,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=start_session,
+        initargs=(jars, directory / "scratch"),
+    ) as pool:
+        elapsed = dict(zip(names, pool.map(partial(_write, directory), names), strict=True))
     (directory / f"{DONE}.new").write_text(json.dumps(elapsed))
     (directory / f"{DONE}.new").rename(directory / DONE)
     # Whoever started this ends it.
     signal.pause()
 
 
-def _write(sessions: SimpleQueue[SparkSession], directory: Path, name: str) -> float:
+def _write(directory: Path, name: str) -> float:
     """Write a table and return how many seconds that took."""
     started_at = time.monotonic()
-    session = sessions.get()
     try:
-        _write_table(session, directory, name)
+        _write_table(SparkSession.active(), directory, name)
     except Exception as exc:
-        # Told at once, with the table's name: a test run waits for this.
         exc.add_note(f"writing {name}")
-        traceback.print_exc()
         raise
     finally:
-        sessions.put(session)
-        # Handles of Java's objects refer to themselves: till they are collected, Spark keeps every plan.
+        # Handles of Java's objects refer to themselves: till they are collected, Spark keeps the objects.
         gc.collect()
     return time.monotonic() - started_at
 
 
 def _write_table(session: SparkSession, directory: Path, name: str) -> None:
-    session._jvm.org.apache.spark.sql.SparkSession.setActiveSession(session._jsparkSession)
     history = name.removeprefix("history_")
     table = SparkTable(session, directory / name, wants_rows=_some if history.isdigit() else always)
     if history.isdigit():

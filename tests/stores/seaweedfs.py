@@ -80,7 +80,7 @@ def _start(directory: Path, iam: Mapping[str, Any]) -> Iterator[SeaweedFS]:
         # Left out, they are opened on fixed ports.
         *("-s3.port.iceberg=0", "-s3.port.lance=0"),
         *(f"-s3.config={s3_file}", f"-s3.iam.config={iam_file}"),
-        *("-master.volumeSizeLimitMB=64", "-volume.max=50"),
+        *("-master.volumeSizeLimitMB=64", "-volume.max=100"),
     ]
     # It answers before it can store, so that only a stored object counts.
     with running(
