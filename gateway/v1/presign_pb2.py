@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18gateway/v1/presign.proto\x12\ngateway.v1\"=\n\x0bSignRequest\x12\r\n\x05grant\x18\x01 \x01(\t\x12\x10\n\x08location\x18\x02 \x01(\r\x12\r\n\x05paths\x18\x03 \x01(\x0c\"X\n\x0cSignResponse\x12\x0e\n\x06origin\x18\x01 \x01(\t\x12\r\n\x05query\x18\x02 \x01(\t\x12\x12\n\nsignatures\x18\x03 \x01(\x0c\x12\x15\n\rexpires_at_ms\x18\x04 \x01(\x03\x32\x44\n\x07Presign\x12\x39\n\x04Sign\x12\x17.gateway.v1.SignRequest\x1a\x18.gateway.v1.SignResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18gateway/v1/presign.proto\x12\ngateway.v1\"Q\n\x0bSignRequest\x12\r\n\x05grant\x18\x01 \x01(\t\x12\x10\n\x08location\x18\x02 \x01(\r\x12\r\n\x05paths\x18\x03 \x01(\x0c\x12\x12\n\nis_segment\x18\x04 \x01(\x08\"X\n\x0cSignResponse\x12\x0e\n\x06origin\x18\x01 \x01(\t\x12\r\n\x05query\x18\x02 \x01(\t\x12\x12\n\nsignatures\x18\x03 \x01(\x0c\x12\x15\n\rexpires_at_ms\x18\x04 \x01(\x03\x32\x44\n\x07Presign\x12\x39\n\x04Sign\x12\x17.gateway.v1.SignRequest\x1a\x18.gateway.v1.SignResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,9 +32,9 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'gateway.v1.presign_pb2', _g
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_SIGNREQUEST']._serialized_start=40
-  _globals['_SIGNREQUEST']._serialized_end=101
-  _globals['_SIGNRESPONSE']._serialized_start=103
-  _globals['_SIGNRESPONSE']._serialized_end=191
-  _globals['_PRESIGN']._serialized_start=193
-  _globals['_PRESIGN']._serialized_end=261
+  _globals['_SIGNREQUEST']._serialized_end=121
+  _globals['_SIGNRESPONSE']._serialized_start=123
+  _globals['_SIGNRESPONSE']._serialized_end=211
+  _globals['_PRESIGN']._serialized_start=213
+  _globals['_PRESIGN']._serialized_end=281
 # @@protoc_insertion_point(module_scope)

@@ -23,21 +23,25 @@ class SignRequest(_message.Message):
     GRANT_FIELD_NUMBER: _builtins.int
     LOCATION_FIELD_NUMBER: _builtins.int
     PATHS_FIELD_NUMBER: _builtins.int
+    IS_SEGMENT_FIELD_NUMBER: _builtins.int
     grant: _builtins.str
     location: _builtins.int
     """Which of the grant's locations the paths are relative to: 0 is the table's own, n the nth auxiliary one."""
     paths: _builtins.bytes
     """Percent-encoded paths, joined by newlines."""
+    is_segment: _builtins.bool
+    """Whether the same paths are asked for together time and again: their signatures are remembered together."""
     def __init__(
         self,
         *,
         grant: _builtins.str = ...,
         location: _builtins.int = ...,
         paths: _builtins.bytes = ...,
+        is_segment: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["grant", b"grant", "location", b"location", "paths", b"paths"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["grant", b"grant", "is_segment", b"is_segment", "location", b"location", "paths", b"paths"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

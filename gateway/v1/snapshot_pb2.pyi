@@ -560,19 +560,23 @@ class PathGroup(_message.Message):
 
     LOCATION_FIELD_NUMBER: _builtins.int
     PATHS_FIELD_NUMBER: _builtins.int
+    IS_SEGMENT_FIELD_NUMBER: _builtins.int
     location: _builtins.int
     """0 is the table's own location, n the nth auxiliary one."""
     paths: _builtins.bytes
     """Percent-encoded, in the order of their holes, joined by newlines."""
+    is_segment: _builtins.bool
+    """Whether they are all that a fixed stretch of the table's files has: the same until a commit removes one."""
     def __init__(
         self,
         *,
         location: _builtins.int = ...,
         paths: _builtins.bytes = ...,
+        is_segment: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["location", b"location", "paths", b"paths"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["is_segment", b"is_segment", "location", b"location", "paths", b"paths"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
