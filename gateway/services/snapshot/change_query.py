@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 
 from gateway.domain.grant import Grant
-from gateway.services.snapshot.changes.asked import ChangeCursor, ChangesAsked, ChangeSource
 from gateway.services.snapshot.changes.feed import open_feed, require_feed
+from gateway.services.snapshot.changes.question import ChangeCursor, ChangesAsked, ChangeSource
 from gateway.services.snapshot.changes.reader import Changes
 from gateway.services.snapshot.changes.reading import ChangeRange
 from gateway.services.snapshot.changes.stream import open_stream

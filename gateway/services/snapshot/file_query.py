@@ -6,25 +6,23 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field, replace
 
-import polars as pl
-
 from gateway.domain.grant import Grant
 from gateway.errors import InvalidArgument
 from gateway.ports import SnapshotMetrics
 from gateway.services.snapshot.answer.file_id import choose_hash
 from gateway.services.snapshot.answer.head import render_head
 from gateway.services.snapshot.answer.limit import limited
+from gateway.services.snapshot.answer.line import ActionKind, LineFormat
 from gateway.services.snapshot.answer.negotiation import choose_format
-from gateway.services.snapshot.answer.order import page_rows
-from gateway.services.snapshot.answer.page import ActionKind, LineFormat, render_actions, render_files
-from gateway.services.snapshot.answer.servable import require_servable
+from gateway.services.snapshot.answer.page import render_actions, render_files
+from gateway.services.snapshot.answer.rendered import RenderedPages
+from gateway.services.snapshot.finding import FileFinder, FilesAsked, FilesFound
 from gateway.services.snapshot.large_schema import read_schema
 from gateway.services.snapshot.log.table_log import TableLog
 from gateway.services.snapshot.paging import PageLimits
 from gateway.services.snapshot.predicate.hints import JSON, SQL, Hints, parse_hints
-from gateway.services.snapshot.predicate.prune import find_kept
 from gateway.services.snapshot.state.store import SnapshotStore
-from gateway.services.snapshot.token import Binding, FilePosition, FileTokens, bind, require_table
+from gateway.services.snapshot.token import Binding, FilePosition, FileTokens, Pin, bind, require_table
 from gateway.services.snapshot.travel import TableView, find_pinned, find_view
 from gateway.v1 import snapshot_pb2 as pb
 
@@ -47,22 +45,26 @@ class FileQueries:
         tokens: FileTokens,
         limits: PageLimits,
         hints: HintSettings,
+        rendered: RenderedPages,
         metrics: SnapshotMetrics,
     ) -> None:
         self._store = store
         self._tokens = tokens
         self._limits = limits
         self._hints = hints
+        self._rendered = rendered
         self._metrics = metrics
+        self._finder = FileFinder(metrics)
 
     async def answer(
         self, log: TableLog, grant: Grant, request: pb.QueryRequest
     ) -> AsyncGenerator[pb.QueryResponse]:
         settled = await self._settle(log, grant, request)
-        head = await read_schema(settled.view.snapshot.metadata, lambda: _head(settled))
+        snapshot = settled.view.snapshot
+        head = await read_schema(snapshot.metadata, lambda: _head(settled), snapshot.protocol)
         yield pb.QueryResponse(head=head)
         end = pb.AnswerEnd(refresh_token=self._refresh_token(settled))
-        pages = self._page(settled, end) if settled.count is not None else _all_pages(settled)
+        pages = self._page(settled, end) if settled.found.page is not None else self._all_pages(settled)
         # One page at a time and only when it is asked for: who stops reading stops the work.
         while (page := await asyncio.to_thread(next, pages, None)) is not None:
             yield pb.QueryResponse(page=page)
@@ -79,14 +81,21 @@ class FileQueries:
             self._tokens.open_page(request.page_token, binding, FilePosition) if request.page_token else None
         )
         view = await self._view(log, grant, request, binding, after)
-        require_table(after, view.snapshot.metadata.id)
         chosen = await read_schema(
             view.snapshot.metadata,
             lambda: choose_format(view.snapshot, request.capabilities, grant, discovery=False),
+            view.snapshot.protocol,
         )
         file_id_hash = choose_hash(request.file_id_hash, chosen)
-        hints, kept = await asyncio.to_thread(self._prune, request, view, grant)
-        if kept is not None:
+        asked = FilesAsked(
+            files=view.snapshot.files,
+            grant=grant,
+            parse_hints=lambda: self._parse(request, view),
+            count=count,
+            after=None if after is None else (after.path, after.vector_id),
+        )
+        found = await self._finder.find(log.location, asked)
+        if found.kept is not None or found.page is not None:
             self._store.measure(log, view.snapshot)
         return _Settled(
             request=request,
@@ -94,12 +103,9 @@ class FileQueries:
             view=view,
             response_format=chosen,
             file_id_hash=file_id_hash,
-            hints=hints,
-            kept=kept,
+            found=found,
             binding=binding,
-            after=after,
             limit=limit if after is None else after.limit,
-            count=count,
         )
 
     async def _view(
@@ -110,12 +116,14 @@ class FileQueries:
         binding: Binding,
         after: FilePosition | None,
     ) -> TableView:
-        if after is not None:
-            return await find_pinned(self._store, log, grant, request.at, after.version)
-        if request.refresh_token:
-            version = self._tokens.open_refresh(request.refresh_token, binding)
-            return await find_pinned(self._store, log, grant, request.at, version)
-        return await find_view(self._store, log, grant, request.at)
+        pinned: FilePosition | Pin | None = after
+        if pinned is None and request.refresh_token:
+            pinned = self._tokens.open_refresh(request.refresh_token, binding)
+        if pinned is None:
+            return await find_view(self._store, log, grant, request.at)
+        view = await find_pinned(self._store, log, grant, request.at, pinned.version)
+        require_table(pinned, view.snapshot.metadata.id)
+        return view
 
     def _parse(self, request: pb.QueryRequest, view: TableView) -> Hints:
         sql = request.predicate_hints if self._hints.sql else ()
@@ -129,30 +137,29 @@ class FileQueries:
                 self._metrics.count_hints(kind, used, hints.skipped[kind])
         return hints
 
-    def _prune(
-        self, request: pb.QueryRequest, view: TableView, grant: Grant
-    ) -> tuple[Hints, pl.Series | None]:
-        """Return what the hints come to, and which rows they keep; both may take their time."""
-        files, hints = view.snapshot.files, self._parse(request, view)
-        kept = find_kept(files, hints)
-        if kept is not None:
-            count = int((kept if files.live is None else kept & files.live).sum())
-            self._metrics.count_pruned(count, files.num_files - count)
-        require_servable(files, grant, kept)
-        return hints, kept
-
     def _refresh_token(self, settled: _Settled) -> str:
         if not settled.request.include_refresh_token:
             return ""
-        return self._tokens.make_refresh(settled.view.snapshot.version, settled.binding)
+        snapshot = settled.view.snapshot
+        pin = Pin(version=snapshot.version, table=snapshot.metadata.id)
+        return self._tokens.make_refresh(pin, settled.binding)
+
+    def _all_pages(self, settled: _Settled) -> Iterator[pb.FilePage]:
+        return render_files(
+            settled.view.snapshot.files,
+            settled.line,
+            settled.grant,
+            kept=settled.found.kept,
+            limit=settled.limit,
+            rendered=self._rendered,
+        )
 
     def _page(self, settled: _Settled, end: pb.AnswerEnd) -> Iterator[pb.FilePage]:
         """Render one page of a paged answer, and put into its end where the next one starts."""
-        after, limit = settled.after, settled.limit
-        if settled.count is None or limit == 0:
+        page, limit = settled.found.page, settled.limit
+        if page is None or limit == 0:
             return
-        key = None if after is None else (after.path, after.vector_id)
-        rows, last = page_rows(settled.view.snapshot.files, settled.kept, key, settled.count)
+        rows, last = page.rows, page.last
         if limit is not None and not rows.is_empty():
             rows, limit = limited(rows, limit)
         if last is not None and limit != 0:
@@ -176,14 +183,9 @@ class _Settled:
     view: TableView
     response_format: pb.ResponseFormat.ValueType
     file_id_hash: pb.FileIdHash.ValueType
-    hints: Hints
-    kept: pl.Series | None = field(repr=False)
+    found: FilesFound
     binding: Binding
-    # None: from the first file on.
-    after: FilePosition | None
     limit: int | None
-    # How many files a page of the answer has; None: all in one.
-    count: int | None
 
     @property
     def line(self) -> LineFormat:
@@ -196,7 +198,7 @@ class _Settled:
 
 
 def _head(settled: _Settled) -> pb.TableHead:
-    hints = settled.hints
+    hints = settled.found.hints
     return pb.TableHead(
         version=settled.view.snapshot.version,
         response_format=settled.response_format,
@@ -208,10 +210,4 @@ def _head(settled: _Settled) -> pb.TableHead:
             declared=settled.request.capabilities.reader_features,
         ),
         hints=pb.HintOutcome(used=sum(hints.used.values()), skipped=sum(hints.skipped.values())),
-    )
-
-
-def _all_pages(settled: _Settled) -> Iterator[pb.FilePage]:
-    return render_files(
-        settled.view.snapshot.files, settled.line, settled.grant, kept=settled.kept, limit=settled.limit
     )

@@ -16,6 +16,7 @@ from gateway.rpc.grant import GrantVerifier
 from gateway.services.snapshot.answer.head import render_head
 from gateway.services.snapshot.answer.negotiation import choose_format
 from gateway.services.snapshot.change_query import ChangeQueries
+from gateway.services.snapshot.fault_log import FaultLog
 from gateway.services.snapshot.file_query import FileQueries
 from gateway.services.snapshot.large_schema import read_schema
 from gateway.services.snapshot.log.table_log import TableLog
@@ -38,44 +39,54 @@ class SnapshotServicer(snapshot_pb2_grpc.SnapshotServicer):
         store: SnapshotStore,
         files: FileQueries,
         changes: ChangeQueries,
+        faults: FaultLog,
     ) -> None:
         self._storages = storages
         self._verifier = verifier
         self._store = store
         self._files = files
         self._changes = changes
+        self._faults = faults
 
     async def GetVersion(self, request: pb.GetVersionRequest, context: Context) -> pb.GetVersionResponse:
         grant = self._verifier.verify(request.grant)
-        version = await find_version(self._store, self._log(grant), grant, request.starting_timestamp)
+        with self._faults.naming(grant):
+            version = await find_version(self._store, self._log(grant), grant, request.starting_timestamp)
         return pb.GetVersionResponse(version=version)
 
     async def GetMetadata(self, request: pb.GetMetadataRequest, context: Context) -> pb.GetMetadataResponse:
         grant = self._verifier.verify(request.grant)
-        view = await find_view(self._store, self._log(grant), grant, request.at)
-        head = await read_schema(view.snapshot.metadata, lambda: _head(view, grant, request.capabilities))
+        with self._faults.naming(grant):
+            view = await find_view(self._store, self._log(grant), grant, request.at)
+            head = await read_schema(
+                view.snapshot.metadata,
+                lambda: _head(view, grant, request.capabilities),
+                view.snapshot.protocol,
+            )
         return pb.GetMetadataResponse(head=head)
 
     async def Query(self, request: pb.QueryRequest, context: Context) -> AsyncIterator[pb.QueryResponse]:
         grant = self._require_url(request.grant)
         log = self._log(grant)
         # Closed here and not by the garbage collector: who stops reading stops the work.
-        if request.HasField("starting_version"):
-            async with aclosing(self._changes.answer_stream(log, grant, request)) as parts:
-                async for part in parts:
-                    yield pb.QueryResponse(**_named(part))
-        else:
-            async with aclosing(self._files.answer(log, grant, request)) as responses:
-                async for response in responses:
-                    yield response
+        with self._faults.naming(grant):
+            if request.HasField("starting_version"):
+                async with aclosing(self._changes.answer_stream(log, grant, request)) as parts:
+                    async for part in parts:
+                        yield pb.QueryResponse(**_named(part))
+            else:
+                async with aclosing(self._files.answer(log, grant, request)) as responses:
+                    async for response in responses:
+                        yield response
 
     async def Changes(
         self, request: pb.ChangesRequest, context: Context
     ) -> AsyncIterator[pb.ChangesResponse]:
         grant = self._require_url(request.grant)
-        async with aclosing(self._changes.answer_feed(self._log(grant), grant, request)) as parts:
-            async for part in parts:
-                yield pb.ChangesResponse(**_named(part))
+        with self._faults.naming(grant):
+            async with aclosing(self._changes.answer_feed(self._log(grant), grant, request)) as parts:
+                async for part in parts:
+                    yield pb.ChangesResponse(**_named(part))
 
     def _require_url(self, token: str) -> Grant:
         grant = self._verifier.verify(token)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
@@ -48,7 +49,17 @@ class ChangePosition:
     table: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pin:
+    """A version that later answers are of as well."""
+
+    version: int
+    # The id in its metadata.
+    table: str = ""
+
+
 Position = TypeVar("Position", FilePosition, ChangePosition)
+Content = TypeVar("Content", FilePosition, ChangePosition, Pin)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +93,10 @@ def bind(grant: Grant, request: QueryRequest | ChangesRequest) -> Binding:
     )
 
 
-def require_table(position: FilePosition | ChangePosition | None, table: str) -> None:
-    """Refuse to go on with the pages of a table with those of another that is in its place by now."""
-    if position is not None and position.table != table:
-        raise _refused_page()
+def require_table(token: FilePosition | ChangePosition | Pin | None, table: str) -> None:
+    """Refuse a token of a table in whose place there is another one by now."""
+    if token is not None and token.table != table:
+        raise _refused_refresh() if isinstance(token, Pin) else _refused_page()
 
 
 class FileTokens:
@@ -112,32 +123,27 @@ class FileTokens:
 
     def make_page(self, position: FilePosition | ChangePosition, binding: Binding) -> str:
         """Return the token of the page that starts there."""
-        body = self._body(self._page_life, *astuple(position))
-        token = seal(self._page_keys.current, binding.purpose(type(position).__name__), body)
+        purpose = binding.purpose(type(position).__name__)
+        token = seal(self._page_keys.current, purpose, self._body(self._page_life, position))
         if len(token) > MAX_LENGTH:
             raise Unsupported("a path of the table is too long for a page token; query it without maxFiles")
         return token
 
     def open_page(self, token: str, binding: Binding, kind: type[Position]) -> Position:
         """Return where the page starts; refuse a token of another question, an old one, and one of nobody."""
-        names = [field.name for field in fields(kind)]
-        values = self._open(self._page_keys, binding.purpose(kind.__name__), token, _refused_page())
-        return kind(**dict(zip(names, values, strict=True)))
+        purpose = binding.purpose(kind.__name__)
+        return _content(kind, self._open(self._page_keys, purpose, token, _refused_page()))
 
-    def make_refresh(self, version: int, binding: Binding) -> str:
+    def make_refresh(self, pin: Pin, binding: Binding) -> str:
         """Return a token that pins later answers to a version, whatever part of it they ask for."""
-        return seal(self._refresh_keys.current, _refresh(binding), self._body(self._refresh_life, version))
+        return seal(self._refresh_keys.current, _refresh(binding), self._body(self._refresh_life, pin))
 
-    def open_refresh(self, token: str, binding: Binding) -> int:
-        refusal = InvalidArgument(
-            "the refresh token is not valid for this table, or has expired; leave it out to read the latest "
-            "version"
-        )
-        (version,) = self._open(self._refresh_keys, _refresh(binding), token, refusal)
-        return int(version)
+    def open_refresh(self, token: str, binding: Binding) -> Pin:
+        """Return what is pinned; refuse a token of another table or recipient, an old one, one of nobody."""
+        return _content(Pin, self._open(self._refresh_keys, _refresh(binding), token, _refused_refresh()))
 
-    def _body(self, life: timedelta, *values: str | int | None) -> bytes:
-        return json.dumps([_milliseconds(self._clock() + life), *values]).encode()
+    def _body(self, life: timedelta, content: FilePosition | ChangePosition | Pin) -> bytes:
+        return json.dumps([_milliseconds(self._clock() + life), *astuple(content)]).encode()
 
     def _open(self, keys: Keys, purpose: bytes, token: str, refusal: GatewayError) -> list[Any]:
         """Return the values of a token. One refusal for all that is wrong: which of it was helps nobody."""
@@ -151,6 +157,11 @@ class FileTokens:
         return values[1:]
 
 
+def _content(kind: type[Content], values: Sequence[Any]) -> Content:
+    names = [field.name for field in fields(kind)]
+    return kind(**dict(zip(names, values, strict=True)))
+
+
 def _refused_page() -> InvalidArgument:
     return InvalidArgument(
         "the page token is not valid for this request, or has expired; leave it out to start from the "
@@ -158,9 +169,16 @@ def _refused_page() -> InvalidArgument:
     )
 
 
+def _refused_refresh() -> InvalidArgument:
+    return InvalidArgument(
+        "the refresh token is not valid for this table, or has expired; leave it out to read the latest "
+        "version"
+    )
+
+
 def _refresh(binding: Binding) -> bytes:
     # Clients ask again with other predicates, or none: the same version is all that is promised.
-    return pack("refresh", binding.table_id, binding.location, binding.principal)
+    return pack(Pin.__name__, binding.table_id, binding.location, binding.principal)
 
 
 def _sort_capabilities(question: QueryRequest | ChangesRequest) -> None:

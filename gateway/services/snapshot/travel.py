@@ -45,14 +45,14 @@ async def find_view(store: SnapshotStore, log: TableLog, grant: Grant, at: Table
         _require_shared(grant, snapshot.version)
         return TableView(snapshot=snapshot)
     _require_history(grant)
-    time = parse_timestamp(at.timestamp) if asked == "timestamp" else None
+    time = parse_timestamp("timestamp", at.timestamp) if asked == "timestamp" else None
     listing = await store.list_log(log)
     version = at.version
     if time is not None:
         version = await _version_as_of(time, grant, await _read_history(store, log, listing))
     _check(grant, listing, version)
     snapshot = await store.at(log, listing, version)
-    timestamp = await _timestamp_of(log, listing, snapshot)
+    timestamp = await _timestamp_of(store, log, listing, snapshot)
     return TableView(snapshot=snapshot, is_historical=True, timestamp=timestamp)
 
 
@@ -80,7 +80,7 @@ async def find_version(store: SnapshotStore, log: TableLog, grant: Grant, starti
         _require_shared(grant, latest)
         return latest
     _require_history(grant)
-    time = parse_timestamp(starting_at)
+    time = parse_timestamp("startingTimestamp", starting_at)
     listing = await store.list_log(log)
     history = await _read_history(store, log, listing)
     version = await history.version_from(time, grant.start_version)
@@ -119,7 +119,9 @@ async def _first(grant: Grant, history: History, start: TableAt) -> int:
         raise InvalidArgument("a range of versions takes a startingVersion or a startingTimestamp")
     if asked == "version":
         return start.version
-    return await history.version_from(parse_timestamp(start.timestamp), grant.start_version)
+    return await history.version_from(
+        parse_timestamp("startingTimestamp", start.timestamp), grant.start_version
+    )
 
 
 async def _last(grant: Grant, history: History, end: TableAt) -> int:
@@ -128,7 +130,7 @@ async def _last(grant: Grant, history: History, end: TableAt) -> int:
         return min(end.version, history.latest)
     if asked is None:
         return history.latest
-    time = parse_timestamp(end.timestamp)
+    time = parse_timestamp("endingTimestamp", end.timestamp)
     if await history.ends_before(time):
         return history.latest
     return await _version_as_of(time, grant, history)
@@ -149,13 +151,29 @@ async def _read_history(store: SnapshotStore, log: TableLog, listing: LogListing
     return history
 
 
-async def _timestamp_of(log: TableLog, listing: LogListing, snapshot: Snapshot) -> int | None:
-    # Its own metadata tells whether its commit says when it was made: the latest need not be read for that.
+async def _timestamp_of(
+    store: SnapshotStore, log: TableLog, listing: LogListing, snapshot: Snapshot
+) -> int | None:
     history = await read_history(log, listing, snapshot.metadata)
     if history is None:
         return None
+    timestamp = history.timestamp_of(snapshot.version)
+    if timestamp is not None or snapshot.version < history.first:
+        # The latest need not be read for that: nothing that came later makes a commit tell its time.
+        return timestamp
+    history = await _latest_history(store, log, listing) or history
     await history.load([snapshot.version])
     return history.timestamp_of(snapshot.version)
+
+
+async def _latest_history(store: SnapshotStore, log: TableLog, listing: LogListing) -> History | None:
+    """Return the history as the latest version tells it; None when that version cannot be read."""
+    # Commits may tell their times no longer, or anew since another version: then their files do, for all.
+    try:
+        latest = await store.at(log, listing, listing.latest)
+    except Unsupported:
+        return None
+    return await read_history(log, listing, latest.metadata)
 
 
 def _require_history(grant: Grant) -> None:
@@ -171,7 +189,9 @@ def _check(grant: Grant, listing: LogListing, version: int) -> None:
         raise InvalidArgument("a version must be greater than or equal to 0")
     _require_shared(grant, version)
     if version > listing.latest:
-        raise InvalidArgument(f"version {version} is after the latest available version {listing.latest}")
+        raise InvalidArgument(
+            f"version {version} of table {grant.table} is after the latest available version {listing.latest}"
+        )
 
 
 def _require_shared(grant: Grant, version: int) -> None:

@@ -9,9 +9,10 @@ from typing import Final
 import polars as pl
 
 from gateway.domain.grant import Grant
-from gateway.errors import Unsupported
 from gateway.services.snapshot.answer.file_id import delta_file_id
 from gateway.services.snapshot.answer.locate import locate_absolute
+from gateway.services.snapshot.log.fault import LogFault
+from gateway.services.snapshot.log.path import SCHEME
 
 _INLINE: Final = "i"
 _ABSOLUTE: Final = "p"
@@ -28,7 +29,9 @@ _MAX_WORD: Final = 2**32 - 1
 _LARGEST: Final = ["%", "$", "#"]
 # A prefix spreads vectors over directories; it is made of letters and digits.
 _RELATIVE_FORM: Final = r"^[A-Za-z0-9]*[0-9A-Za-z.:+=^!/*?&<>()\[\]{}@%$#-]{20}$"
-_ABSOLUTE_FORM: Final = r"^(?:/|[A-Za-z][A-Za-z0-9+.-]*:)"
+_ABSOLUTE_FORM: Final = rf"^(?:/|{SCHEME}:)"
+# As much as that of a file: no store has longer names, and storages are sent whole pages of them.
+_MAX_PATH: Final = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +97,7 @@ def _require_sound(frame: pl.DataFrame) -> None:
         "is neither inline nor in a file": kind.is_in(_KINDS) & place.is_not_null(),
         "has no size or no cardinality": sized,
         "has a name that stands for no UUID": (kind != _RELATIVE) | place.str.contains(_RELATIVE_FORM),
+        "has too long a path": (kind == _INLINE) | (place.str.len_bytes() <= _MAX_PATH),
         "is at no absolute path": (kind != _ABSOLUTE) | place.str.contains(_ABSOLUTE_FORM),
     }
     found = frame.select(holds.all().alias(reason) for reason, holds in sound.items()).row(0, named=True)
@@ -133,5 +137,5 @@ def _path(prefix: str, digits: str) -> str:
     return f"{prefix}/deletion_vector_{uuid}.bin" if prefix else f"deletion_vector_{uuid}.bin"
 
 
-def _damaged(reason: str) -> Unsupported:
-    return Unsupported(f"the table's log is damaged: a deletion vector {reason}")
+def _damaged(reason: str) -> LogFault:
+    return LogFault(f"is damaged: a deletion vector {reason}")

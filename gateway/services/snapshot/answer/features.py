@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from gateway.errors import Unsupported
+from gateway.services.snapshot.log.fault import LogFault
 from gateway.services.snapshot.log.metadata import Metadata
 from gateway.services.snapshot.log.protocol import Protocol
 from gateway.services.snapshot.state.files import Files
@@ -54,12 +54,14 @@ def told_protocol(
     """Return the protocol without features that nothing in the table needs and the client did not declare.
 
     A table keeps listing what it once used, and a reader refuses a list with a name that it does not know.
+    ``declared`` is in lower case.
     """
-    used = {name.lower() for name in used_features(protocol, metadata, has_vectors=has_vectors)}
+    used = used_features(protocol, metadata, has_vectors=has_vectors)
+    kept = {name.lower() for name in used}.union(declared)
     dropped = {
         name
         for name in protocol.reader_features or ()
-        if name.lower() not in used and name.lower() not in declared and not _is_called_for(name, metadata)
+        if name.lower() not in kept and not _is_called_for(name, metadata)
     }
     return replace(
         protocol,
@@ -101,7 +103,7 @@ def _never(_: Metadata) -> bool:
 
 
 def _has_column_mapping(metadata: Metadata) -> bool:
-    return metadata.configuration.get("delta.columnMapping.mode", "none").lower() != "none"
+    return metadata.column_mapping != "none"
 
 
 def _is_on(name: str) -> Callable[[Metadata], bool]:
@@ -117,7 +119,7 @@ def _words(schema_string: str) -> set[str]:
     try:
         stack: list[Any] = [json.loads(schema_string)]
     except (ValueError, RecursionError) as exc:
-        raise Unsupported("the table's log is damaged: its schema is not JSON") from exc
+        raise LogFault("is damaged: its schema is not JSON") from exc
     words: set[str] = set()
     while stack:
         node = stack.pop()

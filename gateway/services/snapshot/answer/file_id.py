@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 import polars as pl
 
 from gateway.errors import InvalidArgument
 from gateway.v1 import snapshot_pb2 as pb
-
-
-def parquet_file_id(path: bytes) -> str:
-    return hashlib.md5(path, usedforsecurity=False).hexdigest()
 
 
 def delta_file_id(path: bytes) -> str:
@@ -34,11 +31,11 @@ def choose_hash(
 
 def file_ids(paths: pl.Series, file_id_hash: pb.FileIdHash.ValueType) -> pl.Series:
     """Return the id of each path, as the log spells it."""
-    hashed = _HASHES[file_id_hash]
-    return pl.Series([hashed(path.encode()) for path in paths], dtype=pl.String)
+    digest = _HASHES[file_id_hash]
+    return pl.Series([digest(path).hexdigest() for path in paths.cast(pl.Binary).to_list()], dtype=pl.String)
 
 
-_HASHES: Final[Mapping[pb.FileIdHash.ValueType, Callable[[bytes], str]]] = {
-    pb.FILE_ID_HASH_PARQUET: parquet_file_id,
-    pb.FILE_ID_HASH_DELTA: delta_file_id,
+_HASHES: Final[Mapping[pb.FileIdHash.ValueType, Callable[[bytes], Any]]] = {
+    pb.FILE_ID_HASH_PARQUET: partial(hashlib.md5, usedforsecurity=False),
+    pb.FILE_ID_HASH_DELTA: hashlib.sha256,
 }

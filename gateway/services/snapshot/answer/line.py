@@ -63,7 +63,11 @@ class Lines:
     """Lines without what goes into their holes."""
 
     texts: pl.Series = field(repr=False)
-    holes: list[Holes] = field(repr=False)
+    # Of a line with one URL, that of its file.
+    holes: Holes
+    # Of a line that has a deletion vector's URL too, and which lines those are; None: there is none.
+    vector_holes: Holes | None = None
+    has_vector_url: pl.Series | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +96,7 @@ def _parquet_lines(at: str, action: str, ids: pl.Series, members: pl.Series) -> 
     texts = pl.concat_str(pl.lit(head + id_head), ids, pl.lit(f"{middle},"), members, pl.lit("}\n"))
     expiration = len(head + id_head + middle) + _width(ids)
     holes = Holes(offsets=(len(head), expiration), kinds=bytes([HOLE_URL, HOLE_EXPIRATION]))
-    return Lines(texts=to_ascii(pl.select(texts).to_series()), holes=[holes] * ids.len())
+    return Lines(texts=to_ascii(pl.select(texts).to_series()), holes=holes)
 
 
 def _delta_lines(at: str, action: str, ids: pl.Series, members: pl.Series, vectors: Vectors | None) -> Lines:
@@ -105,13 +109,14 @@ def _delta_lines(at: str, action: str, ids: pl.Series, members: pl.Series, vecto
         parts[3:4] = [vector["id"], parts[3], vector["text"]]
     expiration = len(f'{head}"{middle}') + _width(ids)
     offsets = (expiration, expiration + len(path))
-    holes = [Holes(offsets=offsets, kinds=bytes([HOLE_EXPIRATION, HOLE_URL]))] * ids.len()
-    if vector is not None:
-        url = offsets[-1] + len(f'",{_VECTOR_IN_FILE}')
-        wider = tuple(offset + _VECTOR_ID_WIDTH for offset in (*offsets, url))
-        in_file = Holes(offsets=wider, kinds=bytes([HOLE_EXPIRATION, HOLE_URL, HOLE_URL]))
-        holes = [in_file if text else plain for text, plain in zip(vector["id"], holes, strict=True)]
-    return Lines(texts=to_ascii(pl.select(pl.concat_str(parts)).to_series()), holes=holes)
+    texts = to_ascii(pl.select(pl.concat_str(parts)).to_series())
+    holes = Holes(offsets=offsets, kinds=bytes([HOLE_EXPIRATION, HOLE_URL]))
+    if vector is None:
+        return Lines(texts=texts, holes=holes)
+    url = offsets[-1] + len(f'",{_VECTOR_IN_FILE}')
+    wider = tuple(offset + _VECTOR_ID_WIDTH for offset in (*offsets, url))
+    in_file = Holes(offsets=wider, kinds=bytes([HOLE_EXPIRATION, HOLE_URL, HOLE_URL]))
+    return Lines(texts=texts, holes=holes, vector_holes=in_file, has_vector_url=vector["id"] != "")
 
 
 def _width(ids: pl.Series) -> int:

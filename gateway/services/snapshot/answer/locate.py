@@ -16,12 +16,15 @@ from gateway.domain import file_path
 from gateway.domain.grant import Grant
 from gateway.domain.location import Location, parse_location
 from gateway.errors import InvalidArgument, Unsupported
-from gateway.services.snapshot.log.path import encode_path, encode_paths
+from gateway.services.snapshot.log.path import SCHEME, encode_path, encode_paths
 
 # What stands before an absolute path's first slash: nothing, or a scheme and what it is followed by.
-_ROOT: Final = r"^([A-Za-z][A-Za-z0-9+.-]*:(?://[^/?#]*)?)"
-_SCHEME: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?://(?P<authority>[^/?#]*))?")
+_ROOT: Final = rf"^({SCHEME}:(?://[^/?#]*)?)"
+_ROOT_PARTS: Final = re.compile(rf"(?P<scheme>{SCHEME}):(?://(?P<authority>[^/?#]*))?")
 _BUCKET: Final = re.compile(r"[A-Za-z0-9._-]{1,255}(?:@[a-z0-9.]+\.core\.[a-z0-9.]+)?")
+# Some file systems fold case.
+_LOG: Final = "_delta_log"
+_WITHIN_LOG: Final = rf"(?i)(?:^|/){_LOG}(?:/|$)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +52,10 @@ def locate(paths: pl.Series, encoded: pl.Series, grant: Grant) -> Places:
 
 
 def locate_absolute(paths: pl.Series, grant: Grant) -> Places:
-    """Return where absolute paths are; raise ``Unsupported`` when one is in none of the grant's locations."""
+    """Return where absolute paths are; raise ``Unsupported`` when one is in none of the grant's locations.
+
+    Nor is one served that is in the log of such a location.
+    """
     roots = paths.str.extract(_ROOT).fill_null("")
     found = pl.repeat(None, paths.len(), dtype=pl.String, eager=True)
     locations = pl.repeat(0, paths.len(), dtype=pl.UInt32, eager=True)
@@ -60,7 +66,21 @@ def locate_absolute(paths: pl.Series, grant: Grant) -> Places:
         locations.scatter(rows, part["location"])
     if found.has_nulls():
         raise _refusal(paths.filter(found.is_null())[0], grant)
+    require_data(found)
     return Places(paths=found, locations=locations)
+
+
+def require_data(encoded: pl.Series) -> None:
+    """Raise ``Unsupported`` when a path, in its canonical spelling, is one of a log: no storage signs it."""
+    if are_of_log(encoded).any():
+        raise Unsupported("the log names a file of a log as one of the table's data")
+
+
+def are_of_log(encoded: pl.Series) -> pl.Series:
+    """Tell which paths, in their canonical spelling, are those of a log's files; null is none of them."""
+    # Nearly none has the name in it, and that is sooner told than where it has it.
+    found = encoded.str.contains_any([_LOG], ascii_case_insensitive=True).fill_null(value=False)
+    return found & encoded.str.contains(_WITHIN_LOG) if found.any() else found
 
 
 def _granted(root: str, grant: Grant) -> list[tuple[int, Location]]:
@@ -93,7 +113,7 @@ def _below(paths: pl.Series, locations: Sequence[tuple[int, Location]]) -> pl.Da
 
 def _refusal(path: str, grant: Grant) -> Unsupported:
     """Return why a path is not served, without giving the path away."""
-    match = _SCHEME.match(path)
+    match = _ROOT_PARTS.match(path)
     below = path[match.end() :] if match else path
     try:
         encode_path(below.removeprefix("/") if match or path.startswith("/") else path)

@@ -61,8 +61,7 @@ def require_known(protocol: Protocol, metadata: Metadata, grant: Grant) -> None:
 
 def require_declared(used: Sequence[str], capabilities: pb.ReaderCapabilities, grant: Grant) -> None:
     """Raise ``Unsupported`` when the table uses a reader feature that the client did not declare."""
-    declared = {name.lower() for name in capabilities.reader_features}
-    if missing := [name for name in used if name.lower() not in declared]:
+    if missing := [name for name in used if name.lower() not in capabilities.reader_features]:
         raise Unsupported(
             f"Unsupported Delta Table Properties: table {grant.table} uses {', '.join(missing)}, which the "
             f"request does not declare; a client that can read them sends {_header(used)}"

@@ -8,45 +8,41 @@ from typing import Final
 import polars as pl
 
 from gateway.domain.grant import Grant
-from gateway.services.snapshot.answer.batch import MAX_BYTES, MAX_FILES, render_batch
+from gateway.services.snapshot.answer.batch import MAX_FILES, render_batch
+from gateway.services.snapshot.answer.fitting import BATCH, fitting
 from gateway.services.snapshot.answer.limit import limited
-from gateway.services.snapshot.answer.line import MAX_STATS_BYTES, ActionKind, LineFormat
-from gateway.services.snapshot.log.schema import ENCODED
+from gateway.services.snapshot.answer.line import ActionKind, LineFormat
+from gateway.services.snapshot.answer.rendered import RenderedPages
+from gateway.services.snapshot.answer.segment import SegmentRenderer, split_segments
 from gateway.services.snapshot.state.files import Files
 from gateway.v1.snapshot_pb2 import HOLE_URL, FilePage, PathGroup
 
-__all__ = [
-    "MAX_BYTES",
-    "MAX_FILES",
-    "MAX_STATS_BYTES",
-    "ActionKind",
-    "LineFormat",
-    "fitting",
-    "join_pages",
-    "render_actions",
-    "render_files",
-]
-
-# How many pages are rendered at once: a step over a column costs as much for a row as for hundreds.
-_BATCH: Final = 8
 # How many rows of a version are looked through at a time for those that are wanted.
 _SLICE: Final = 32 * MAX_FILES
-# What a line has besides its path and the texts of the log, roughly; and one with a deletion vector.
-_LINE_BYTES: Final = 384
-_VECTOR_BYTES: Final = 256
 
 
 def render_files(
-    files: Files, line: LineFormat, grant: Grant, *, kept: pl.Series | None = None, limit: int | None = None
+    files: Files,
+    line: LineFormat,
+    grant: Grant,
+    *,
+    kept: pl.Series | None = None,
+    limit: int | None = None,
+    rendered: RenderedPages,
 ) -> Iterator[FilePage]:
-    """Render page after page as they are asked for, up to the file whose records reach the limit."""
-    for rows in _batches(files, kept):
-        needed = rows
-        if limit is not None:
-            if limit <= 0:
-                return
-            needed, limit = limited(rows, limit)
-        yield from render_batch(needed, ActionKind.FILE, line, grant).pages()
+    """Render page after page as they are asked for, up to the file whose records reach the limit.
+
+    Segments of which all is wanted come first, as they are kept; then what is wanted of the others.
+    """
+    if limit is not None:
+        yield from _render_up_to(limit, files, line, grant, kept)
+        return
+    whole, rest = split_segments(files, kept)
+    renderer = SegmentRenderer(files, line, grant, rendered)
+    yield from renderer.render(whole)
+    if rest is not None:
+        for rows in _batches(files, rest):
+            yield from render_batch(rows, ActionKind.FILE, line, grant).pages()
 
 
 def render_actions(
@@ -54,16 +50,9 @@ def render_actions(
 ) -> Iterator[FilePage]:
     """Render rows, whose columns are those of their action in the log, as pages."""
     while not rows.is_empty():
-        count = fitting(rows, pages=_BATCH)
+        count = fitting(rows, pages=BATCH)
         yield from render_batch(rows.head(count), kind, line, grant).pages()
         rows = rows.slice(count)
-
-
-def fitting(rows: pl.DataFrame, *, pages: int = 1) -> int:
-    """Return how many rows from the front make at most so many pages, and at least one row."""
-    rows = rows.head(pages * MAX_FILES)
-    total = rows.select(_weight(rows.columns).cum_sum()).to_series()
-    return max(int((total <= pages * MAX_BYTES).sum()), 1)
 
 
 def join_pages(pages: Sequence[FilePage]) -> FilePage:
@@ -88,6 +77,16 @@ def join_pages(pages: Sequence[FilePage]) -> FilePage:
     return joined
 
 
+def _render_up_to(
+    limit: int, files: Files, line: LineFormat, grant: Grant, kept: pl.Series | None
+) -> Iterator[FilePage]:
+    for rows in _batches(files, kept):
+        if limit <= 0:
+            return
+        needed, limit = limited(rows, limit)
+        yield from render_batch(needed, ActionKind.FILE, line, grant).pages()
+
+
 def _batches(files: Files, kept: pl.Series | None) -> Iterator[pl.DataFrame]:
     """Return the wanted rows some pages at a time; where few are wanted, they are of many slices."""
     rows = files.frame.clear()
@@ -98,32 +97,8 @@ def _batches(files: Files, kept: pl.Series | None) -> Iterator[pl.DataFrame]:
         while rows.height >= pages * MAX_FILES:
             count = fitting(rows, pages=pages)
             yield rows.head(count)
-            rows, pages = rows.slice(count), _BATCH
+            rows, pages = rows.slice(count), BATCH
     while not rows.is_empty():
         count = fitting(rows, pages=pages)
         yield rows.head(count)
-        rows, pages = rows.slice(count), _BATCH
-
-
-def _weight(columns: Sequence[str]) -> pl.Expr:
-    """Return how many bytes of lines and paths a row makes, roughly and rather too many."""
-    path = pl.col(ENCODED).fill_null(pl.col("path")) if ENCODED in columns else pl.col("path")
-    parts = [pl.lit(_LINE_BYTES), path.str.len_bytes(), _entries("partitionValues")]
-    if "tags" in columns:
-        parts.append(_entries("tags"))
-    if "stats" in columns:
-        length, characters = pl.col("stats").str.len_bytes(), pl.col("stats").str.len_chars()
-        # At worst every character is escaped: a quote to two bytes, what is not ASCII to six for each unit.
-        escaped = 2 * length + 6 * (length - characters)
-        parts.append(pl.when(length <= MAX_STATS_BYTES).then(escaped).otherwise(0))
-    if "deletionVector" in columns:
-        text = pl.col("deletionVector").struct.field("pathOrInlineDv")
-        parts.append(6 * text.str.len_bytes() + _VECTOR_BYTES)
-    return pl.sum_horizontal(part.cast(pl.Int64) for part in parts)
-
-
-def _entries(name: str) -> pl.Expr:
-    entries = pl.col(name).map
-    names = entries.keys().list.join("").str.len_bytes() + 6 * entries.len()
-    values = entries.values().list.join("", ignore_nulls=True).str.len_bytes()
-    return 6 * (names + values)
+        rows, pages = rows.slice(count), BATCH

@@ -14,13 +14,13 @@ from polars.exceptions import PanicException, PolarsError
 
 from gateway.errors import Unsupported
 from gateway.services.snapshot.log.actions import (
-    damaged,
     metadata_of,
     protocol_of,
     require_bounded,
     rows_of,
 )
 from gateway.services.snapshot.log.bounds import may_exceed
+from gateway.services.snapshot.log.fault import damaged
 from gateway.services.snapshot.log.lines import LineDecoder, split_lines
 from gateway.services.snapshot.log.metadata import Metadata
 from gateway.services.snapshot.log.path import encode_paths
@@ -129,7 +129,7 @@ def _commit(file: CommitFile, rows: Mapping[str, pl.DataFrame]) -> Commit:
         add=rows["add"],
         remove=rows["remove"],
         cdc=rows["cdc"],
-        protocol=protocol_of(rows["protocol"]),
+        protocol=protocol_of(rows["protocol"], file.name),
         metadata=metadata_of(file.name, rows["metaData"]),
         changed_nothing=_changed_nothing(file.content),
     )

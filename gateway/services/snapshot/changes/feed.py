@@ -7,7 +7,7 @@ from typing import Final
 
 from gateway.domain.grant import Grant
 from gateway.errors import InvalidArgument, Unsupported
-from gateway.services.snapshot.changes.asked import ChangesAsked, ChangeSource
+from gateway.services.snapshot.changes.question import ChangesAsked, ChangeSource
 from gateway.services.snapshot.changes.reader import ChangeRules, Changes, open_changes
 from gateway.services.snapshot.changes.schema_change import find_break
 from gateway.services.snapshot.changes.selection import select_row_changes

@@ -11,9 +11,9 @@ import polars as pl
 from gateway.domain.grant import Grant
 from gateway.services.snapshot.answer.features import told_protocol
 from gateway.services.snapshot.answer.head import render_metadata, render_protocol
-from gateway.services.snapshot.changes.asked import ChangeCursor, ChangesAsked, ChangesHead, ChangeSource
 from gateway.services.snapshot.changes.change_format import choose_change_format
 from gateway.services.snapshot.changes.commit import Commit
+from gateway.services.snapshot.changes.question import ChangeCursor, ChangesAsked, ChangeSource
 from gateway.services.snapshot.changes.reading import CommitReader
 from gateway.services.snapshot.changes.removed import find_details
 from gateway.services.snapshot.changes.rendering import Layout, Rendering
@@ -31,6 +31,17 @@ class ChangeRules:
     selection: Selection
     # Takes the states of the range; raises what stands against the answer.
     require: Callable[[Sequence[TableState], ChangesAsked, Grant], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangesHead:
+    # The version that the changes start with.
+    version: int
+    # The id that the table has in its metadata there.
+    table: str
+    response_format: pb.ResponseFormat.ValueType
+    # Protocol, then metadata: two lines.
+    lines: bytes
 
 
 class Changes:
@@ -137,5 +148,5 @@ class _Told:
         return {state.version: self._protocol(state) for state in states if state.version in self._turned}
 
     def _protocol(self, state: TableState) -> Protocol:
-        declared = {name.lower() for name in self._asked.capabilities.reader_features}
+        declared = self._asked.capabilities.reader_features
         return told_protocol(state.protocol, state.metadata, declared, has_vectors=self._has_vectors)

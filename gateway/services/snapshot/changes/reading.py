@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -10,6 +10,7 @@ from typing import Final
 from gateway.errors import InvalidArgument, NotFound, Unavailable
 from gateway.ports import LogFile
 from gateway.services.snapshot.changes.commit import Commit, CommitFile, parse_commits
+from gateway.services.snapshot.log.batching import share_out
 from gateway.services.snapshot.log.gathering import gather
 from gateway.services.snapshot.log.history import History
 from gateway.services.snapshot.log.listing import LogListing
@@ -17,9 +18,6 @@ from gateway.services.snapshot.log.table_log import TableLog
 
 # How many files of one log are read at a time.
 _CONCURRENCY: Final = 16
-# How much of a log is in memory as it was read, unless one commit alone is more.
-_BATCH_FILES: Final = 256
-_BATCH_BYTES: Final = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +29,7 @@ class ChangeRange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class CommitBatch:
     """Commits one after the other, and how many bytes of the log they are."""
 
     commits: Sequence[Commit]
@@ -55,18 +53,22 @@ class CommitReader:
 
     def require(self, versions: ChangeRange) -> None:
         """Raise ``InvalidArgument`` with the first version that can be asked for when a commit is gone."""
-        # From the end: a name in the log may claim any version, and the first gap ends the search.
-        for version in range(versions.last, versions.first - 1, -1):
-            self._place(version, versions.last)
+        history, last = self._history, versions.last
+        if history is None or not history.first <= last <= history.latest:
+            raise _gone(last, last)
+        # Not one by one: it has no gap, and a range may be of a hundred thousand versions.
+        if versions.first < history.first:
+            raise _gone(history.first - 1, last)
 
-    async def read(self, versions: ChangeRange) -> AsyncIterator[Batch]:
+    async def read(self, versions: ChangeRange) -> AsyncIterator[CommitBatch]:
         """Read commits that are there, in ascending order."""
         numbers = range(versions.first, versions.last + 1)
-        for places in _batches(self._place(version, versions.last) for version in numbers):
+        found = (self._place(version, versions.last) for version in numbers)
+        for places in share_out(found, lambda place: place.file.size):
             reads = (partial(self._read_file, place, versions.last) for place in places)
             files = await gather(reads, _CONCURRENCY)
             commits = await self._log.parse(parse_commits, files)
-            yield Batch(commits=commits, size=sum(len(file.content) for file in files))
+            yield CommitBatch(commits=commits, size=sum(len(file.content) for file in files))
 
     async def _read_file(self, place: _Place, last: int) -> CommitFile:
         name = place.file.name
@@ -91,16 +93,3 @@ def _gone(version: int, last: int) -> InvalidArgument:
     reason = f"the table's log no longer holds the changes of version {version}"
     earliest = f"; the earliest available version is {version + 1}" if version < last else ""
     return InvalidArgument(reason + earliest)
-
-
-def _batches(places: Iterable[_Place]) -> Iterator[Sequence[_Place]]:
-    batch: list[_Place] = []
-    size = 0
-    for place in places:
-        if batch and (len(batch) == _BATCH_FILES or size + place.file.size > _BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(place)
-        size += place.file.size
-    if batch:
-        yield batch

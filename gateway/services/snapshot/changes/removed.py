@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import polars as pl
 
 from gateway.errors import InvalidArgument, Unsupported
-from gateway.services.snapshot.changes.asked import ChangeSource
 from gateway.services.snapshot.changes.commit import Commit
+from gateway.services.snapshot.changes.question import ChangeSource
 from gateway.services.snapshot.changes.reading import ChangeRange, CommitReader
 from gateway.services.snapshot.log.actions import NO_FILES
 

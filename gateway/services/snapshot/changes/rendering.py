@@ -13,8 +13,8 @@ from gateway.services.snapshot.answer.batch import MAX_BYTES, MAX_FILES
 from gateway.services.snapshot.answer.head import render_metadata, render_protocol
 from gateway.services.snapshot.answer.line import ActionKind, LineFormat
 from gateway.services.snapshot.answer.page import join_pages, render_actions
-from gateway.services.snapshot.changes.asked import ChangeCursor
 from gateway.services.snapshot.changes.commit import Commit
+from gateway.services.snapshot.changes.question import ChangeCursor
 from gateway.services.snapshot.changes.removed import completed
 from gateway.services.snapshot.changes.selection import Selection
 from gateway.services.snapshot.changes.stamp import Piece, render_pieces

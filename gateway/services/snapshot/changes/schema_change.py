@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any, Final
 
-from gateway.errors import Unsupported
+from gateway.services.snapshot.log.fault import LogFault
 from gateway.services.snapshot.log.metadata import Metadata
 
 _PHYSICAL_NAME: Final = "delta.columnMapping.physicalName"
@@ -15,27 +15,24 @@ _PHYSICAL_NAME: Final = "delta.columnMapping.physicalName"
 
 def find_break(old: Metadata, new: Metadata) -> str | None:
     """Return what keeps data of the old schema from being read by the new one; None when nothing does."""
-    if _mode(old) != "none" != _mode(new) and _mode(old) != _mode(new):
-        return "the way in which columns are mapped changed"
-    if _mode(old) != "none" == _mode(new):
+    before, after = old.column_mapping, new.column_mapping
+    if before != "none" == after:
         return "the mapping of its columns was taken away"
+    if before not in ("none", after):
+        return "the way in which columns are mapped changed"
     if old.partition_columns != new.partition_columns:
         return "its partition columns changed"
     try:
         return next(_breaks_of_type(_schema(old), _schema(new), ""), None)
     except (LookupError, TypeError, AttributeError, RecursionError) as exc:
-        raise Unsupported("the table's log is damaged: its schema is none") from exc
-
-
-def _mode(metadata: Metadata) -> str:
-    return metadata.configuration.get("delta.columnMapping.mode", "none").lower()
+        raise LogFault("is damaged: its schema is none") from exc
 
 
 def _schema(metadata: Metadata) -> Any:
     try:
         return json.loads(metadata.schema_string)
     except ValueError as exc:
-        raise Unsupported("the table's log is damaged: its schema is not JSON") from exc
+        raise LogFault("is damaged: its schema is not JSON") from exc
 
 
 def _breaks_of_type(old: Any, new: Any, name: str) -> Iterator[str]:

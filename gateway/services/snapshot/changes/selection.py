@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import polars as pl
 
-from gateway.services.snapshot.answer.page import ActionKind
+from gateway.services.snapshot.answer.line import ActionKind
 from gateway.services.snapshot.changes.commit import Commit
 
 # Files of one kind; a commit has them in this order, in which cursors count.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gateway.domain.grant import Grant
-from gateway.services.snapshot.changes.asked import ChangesAsked, ChangeSource
+from gateway.services.snapshot.changes.question import ChangesAsked, ChangeSource
 from gateway.services.snapshot.changes.reader import ChangeRules, Changes, open_changes
 from gateway.services.snapshot.changes.selection import select_data_changes
 from gateway.services.snapshot.changes.table_state import TableState

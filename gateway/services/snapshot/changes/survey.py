@@ -13,7 +13,7 @@ from gateway.domain.grant import Grant
 from gateway.errors import GatewayError
 from gateway.services.snapshot.answer.servable import require_servable
 from gateway.services.snapshot.changes.commit import Commit
-from gateway.services.snapshot.changes.reading import Batch, ChangeRange, CommitReader
+from gateway.services.snapshot.changes.reading import ChangeRange, CommitBatch, CommitReader
 from gateway.services.snapshot.changes.selection import Selection
 from gateway.services.snapshot.log.actions import NO_FILES
 from gateway.services.snapshot.log.metadata import Metadata
@@ -63,7 +63,7 @@ class Survey:
         async for batch in reader.read(ChangeRange(first=self._next, last=last)):
             yield batch.commits
 
-    def _hold(self, batch: Batch) -> None:
+    def _hold(self, batch: CommitBatch) -> None:
         wanted = [commit for commit in batch.commits if commit.version >= self._next]
         if not wanted:
             return

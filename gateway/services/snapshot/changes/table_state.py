@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gateway.services.snapshot.changes.asked import ChangeSource
+from gateway.services.snapshot.changes.question import ChangeSource
 from gateway.services.snapshot.changes.reading import ChangeRange
 from gateway.services.snapshot.changes.survey import Turn
 from gateway.services.snapshot.log.metadata import Metadata

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,18 +12,25 @@ from polars.exceptions import PanicException, PolarsError
 
 from gateway.domain.log import parse_log_name
 from gateway.errors import Unsupported
+from gateway.services.snapshot.log.beyond import Beyond, beyond
 from gateway.services.snapshot.log.bounds import (
-    MAX_ROWS,
+    MAX_SIDECARS,
+    Allowance,
     Budget,
-    count_rows,
     find_excess,
+    lengths_of,
     may_exceed,
     path_bytes_of,
+    text_bytes_of,
+    written_bytes_of,
 )
+from gateway.services.snapshot.log.fault import damaged
 from gateway.services.snapshot.log.lines import LineDecoder, split_lines
 from gateway.services.snapshot.log.metadata import Metadata
+from gateway.services.snapshot.log.parquet import read_parquet
 from gateway.services.snapshot.log.parsed import partition_values_of, stats_of
 from gateway.services.snapshot.log.path import encode_paths
+from gateway.services.snapshot.log.projection import Wanted, wanted_of
 from gateway.services.snapshot.log.protocol import Protocol
 from gateway.services.snapshot.log.reconcile import COMMIT, find_live, keys_of
 from gateway.services.snapshot.log.schema import (
@@ -37,6 +43,7 @@ from gateway.services.snapshot.log.schema import (
     REMOVED,
     TEXTS,
 )
+from gateway.services.snapshot.log.thrift import Malformed
 
 NO_FILES: Final = pl.DataFrame(schema=FILES)
 NOT_REMOVED: Final = pl.DataFrame(schema=REMOVED)
@@ -55,11 +62,21 @@ _IN_COMMITS: Final = ("add", "remove", "protocol", "metaData")
 _IN_CHECKPOINTS: Final = ("add", "protocol", "metaData", "sidecar", "checkpointMetadata")
 _COMMIT_LINES: Final = LineDecoder({action: pl.Struct(_FIELDS[action]) for action in _IN_COMMITS})
 _CHECKPOINT_LINES: Final = LineDecoder({action: pl.Struct(_FIELDS[action]) for action in _IN_CHECKPOINTS})
+# Typed values, in the types of the table's columns: all of them.
+_TYPED: Final = ("stats_parsed", "partitionValues_parsed")
+_WANTED: Final[Wanted] = {
+    action: {**wanted_of(_FIELDS[action]), **(dict.fromkeys(_TYPED) if action == "add" else {})}
+    for action in _IN_CHECKPOINTS
+}
 _NONE: Final = {action: pl.DataFrame(schema=fields) for action, fields in _FIELDS.items()}
 # The largest integer that all readers of JSON agree on.
 _MAX_SIZE: Final = 2**53 - 1
 # Written as JSON, which is how it goes into answers.
 _MAX_METADATA: Final = 16 * 1024 * 1024
+# Names of partition columns, and properties of a table.
+_MAX_ENTRIES: Final = 10_000
+_MAX_FEATURES: Final = 1000
+_MAX_FEATURE_NAMES: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,18 +120,17 @@ def _guarded(name: str, read: Callable[[str], Actions]) -> Actions:
         return read(name)
     except (PolarsError, PanicException) as exc:
         raise damaged(name, "cannot be parsed") from exc
+    except Malformed as exc:
+        raise damaged(name, f"cannot be parsed: {exc}") from exc
+    except Beyond as exc:
+        raise beyond(name, str(exc)) from exc
 
 
-def damaged(name: str, reason: str) -> Unsupported:
-    """Return the error for a file of the log that is not what it should be."""
-    return Unsupported(f"the table's log is damaged: {name} {reason}")
-
-
-def require_bounded(name: str, rows: pl.DataFrame) -> None:
+def require_bounded(name: str, rows: pl.DataFrame, lengths: Sequence[pl.Series] | None = None) -> None:
     """Raise ``Unsupported`` when more is said of files than any answer could hold."""
-    excess = find_excess(rows)
+    excess = find_excess(rows, lengths)
     if excess is not None:
-        raise damaged(name, excess)
+        raise beyond(name, excess)
 
 
 def _read_commits(name: str, contents: Sequence[bytes]) -> Actions:
@@ -134,7 +150,7 @@ def _read_commits(name: str, contents: Sequence[bytes]) -> Actions:
         files=files,
         removed=removed,
         dropped=added.height - files.height,
-        protocol=protocol_of(_given(frame, "protocol")),
+        protocol=protocol_of(_given(frame, "protocol"), name),
         metadata=metadata_of(name, _given(frame, "metaData")),
     )
 
@@ -154,45 +170,47 @@ def _numbered(rows: pl.DataFrame, action: pl.Series, commit: pl.Series) -> pl.Da
 
 def _read_checkpoint(name: str, content: bytes, budget: Budget) -> Actions:
     is_json = name.endswith(".json")
-    frame = _read_json(name, content, budget) if is_json else _read_parquet(name, content, budget)
+    allowance = Allowance(budget)
+    frame = _read_json(content, allowance) if is_json else read_parquet(content, _WANTED, allowance)
     _check_version(name, rows_of(frame, "checkpointMetadata"), required=is_json)
-    sidecars = rows_of(frame, "sidecar")["path"]
-    if sidecars.has_nulls():
-        raise damaged(name, "refers to a sidecar without a path")
+    sidecars = _sidecars(name, rows_of(frame, "sidecar")["path"])
     protocol, metadata = rows_of(frame, "protocol"), rows_of(frame, "metaData")
     adds = _unnested(frame, "add")
     # It has the rows of all actions: a million of them should not wait for the rest.
     del frame
+    allowance.renew()
     parsed = _struct(adds, "stats_parsed")
-    completed = _completed(adds, parsed)
-    require_bounded(name, completed)
-    _require_left(name, left=budget.take(path_bytes=path_bytes_of(completed)))
+    completed = _completed(adds, parsed, allowance)
+    lengths = lengths_of(completed)
+    require_bounded(name, completed, lengths)
+    budget.take(path_bytes=path_bytes_of(completed))
+    # A text that is in many rows is there once, until something is made of it.
+    allowance.reach(text_bytes_of(completed, lengths))
     return Actions(
         files=_files(name, completed),
         removed=NOT_REMOVED,
-        protocol=protocol_of(protocol),
+        protocol=protocol_of(protocol, name),
         metadata=metadata_of(name, metadata),
         parsed=parsed,
-        sidecars=tuple(sidecars),
+        sidecars=sidecars,
     )
 
 
-def _read_json(name: str, content: bytes, budget: Budget) -> pl.DataFrame:
+def _read_json(content: bytes, allowance: Allowance) -> pl.DataFrame:
     lines = split_lines(content)
-    _require_left(name, left=budget.take(rows=len(lines)))
+    allowance.budget.take_rows(len(lines))
+    allowance.grant(len(content))
     return _CHECKPOINT_LINES.decode(lines)
 
 
-def _read_parquet(name: str, content: bytes, budget: Budget) -> pl.DataFrame:
-    _require_left(name, left=budget.take(rows=count_rows(content)))
-    known = pl.read_parquet_schema(io.BytesIO(content))
-    wanted: list[str] = [column for column in _IN_CHECKPOINTS if column in known]
-    return pl.read_parquet(io.BytesIO(content), columns=wanted)
-
-
-def _require_left(name: str, *, left: bool) -> None:
-    if not left:
-        raise damaged(name, f"makes the checkpoint larger than {MAX_ROWS} files can be")
+def _sidecars(name: str, paths: pl.Series) -> tuple[str, ...]:
+    if paths.has_nulls():
+        raise damaged(name, "refers to a sidecar without a path")
+    # Once each: a name may be there in a million rows.
+    known = paths.unique(maintain_order=True)
+    if known.len() > MAX_SIDECARS:
+        raise beyond(name, f"refers to more than {MAX_SIDECARS} sidecars")
+    return tuple(known)
 
 
 def _check_version(name: str, rows: pl.DataFrame, *, required: bool) -> None:
@@ -235,13 +253,17 @@ def _struct(found: pl.DataFrame, name: str) -> pl.Series | None:
     return found[name] if isinstance(found.schema.get(name), pl.Struct) else None
 
 
-def _completed(found: pl.DataFrame, stats: pl.Series | None) -> pl.DataFrame:
+def _completed(found: pl.DataFrame, stats: pl.Series | None, allowance: Allowance) -> pl.DataFrame:
     """Return adds whose texts are made of typed values, where the checkpoint has nothing but these."""
     adds = _conforming(found, ADD)
-    if stats is not None and (adds["stats"].is_null() & stats.is_not_null()).any():
-        adds = adds.with_columns(pl.coalesce("stats", stats_of(stats)))
+    if stats is not None:
+        # Whether or not texts are made of them: predicates have their values in each row that they are in.
+        allowance.take(written_bytes_of(stats))
+        if (adds["stats"].is_null() & stats.is_not_null()).any():
+            adds = adds.with_columns(pl.coalesce("stats", stats_of(stats)))
     values = _struct(found, "partitionValues_parsed")
     if values is not None and (adds["partitionValues"].is_null() & values.is_not_null()).any():
+        allowance.take(written_bytes_of(values, with_nulls=True))
         adds = adds.with_columns(pl.coalesce("partitionValues", partition_values_of(values)))
     return adds
 
@@ -299,31 +321,52 @@ def _require_vectors(name: str, vectors: pl.Series) -> None:
         raise damaged(name, "names a deletion vector without saying where it is")
 
 
-def protocol_of(rows: pl.DataFrame) -> Protocol | None:
+def protocol_of(rows: pl.DataFrame, name: str = "a commit") -> Protocol | None:
     if rows.is_empty():
         return None
-    last = rows.row(-1, named=True)
+    # One row only, and nothing of it as objects before it is known to be few.
+    last_row = rows.tail(1)
+    for features in ("readerFeatures", "writerFeatures"):
+        _require_few(name, last_row[features], _MAX_FEATURES, "features")
+    last = last_row.row(0, named=True)
     return Protocol(
         min_reader_version=last["minReaderVersion"] or 1,
         min_writer_version=last["minWriterVersion"] or 1,
-        reader_features=_features(last["readerFeatures"]),
-        writer_features=_features(last["writerFeatures"]),
+        reader_features=_features(name, last["readerFeatures"]),
+        writer_features=_features(name, last["writerFeatures"]),
     )
 
 
-def _features(names: Sequence[str | None] | None) -> tuple[str, ...] | None:
+def _features(name: str, names: Sequence[str | None] | None) -> tuple[str, ...] | None:
     # A feature without a name is none that anybody knows.
-    return None if names is None else tuple(name or "" for name in names)
+    features = None if names is None else tuple(each or "" for each in names)
+    if features is not None and sum(map(len, features)) > _MAX_FEATURE_NAMES:
+        raise beyond(name, f"names features by more than {_MAX_FEATURE_NAMES} letters")
+    return features
+
+
+def _require_few(name: str, lists: pl.Series, most: int, of_what: str) -> None:
+    counts = lists.map.keys().list.len() if lists.dtype == TEXTS else lists.list.len()
+    count = counts.max()
+    if isinstance(count, int) and count > most:
+        raise beyond(name, f"has more than {most} {of_what}")
 
 
 def metadata_of(name: str, rows: pl.DataFrame) -> Metadata | None:
     if rows.is_empty():
         return None
-    last = rows.row(-1, named=True)
+    last_row = rows.tail(1)
+    for entries in (
+        last_row["partitionColumns"],
+        last_row["configuration"],
+        last_row["format"].struct.field("options"),
+    ):
+        _require_few(name, entries, _MAX_ENTRIES, "partition columns or properties")
+    last = last_row.row(0, named=True)
     if last["id"] is None or last["schemaString"] is None:
         raise damaged(name, "describes the table without an id or a schema")
     if len(json.dumps(last, ensure_ascii=False).encode()) > _MAX_METADATA:
-        raise damaged(name, f"describes the table by more than {_MAX_METADATA} bytes")
+        raise beyond(name, f"describes the table by more than {_MAX_METADATA} bytes")
     file_format = last["format"] or {}
     return Metadata(
         id=last["id"],

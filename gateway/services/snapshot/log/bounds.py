@@ -2,47 +2,121 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from threading import Lock
 from typing import Final
 
 import polars as pl
 
+from gateway.services.snapshot.log.beyond import Beyond
 from gateway.services.snapshot.log.schema import TEXTS
 
 # Of all files of a checkpoint together.
 MAX_ROWS: Final = 20_000_000
+# A table has one for some ten thousand files.
+MAX_SIDECARS: Final = 10_000
 _MAX_PATHS_OF_ALL: Final = 4 * 1024**3
 # Of one file of the log.
 _MAX_PATHS: Final = 1024**3
 # Of one action; a text in it may be six times as long in JSON, and still fits into a page.
 _MAX_PATH: Final = 16 * 1024
 _MAX_TEXTS: Final = 1024 * 1024
+# What a byte that is read of a checkpoint may stand for. Names of files can hardly be told apart by less than
+# ten bytes, and what is said of a file beside its name is seldom more than a kilobyte.
+_MAX_RATIO: Final = 256
+# Beyond that, of all files of a checkpoint together: in a small one much may be alike.
+_MAX_SPARE: Final = 64 * 1024 * 1024
+# And for each row, of so many at most: of a wide table much is said of each file, and most of it again.
+_SPARE_PER_ROW: Final = 16 * 1024
+_MAX_ROWS_WITH_SPARE: Final = 16 * 1024
+# Whatever it is read of, in all: what twenty million files take.
+_MAX_DECODED: Final = 16 * 1024**3
+_INLINE: Final = "i"
+# What a text of an action takes however short it is, and a value that is written out beside its name.
+_BYTES_PER_TEXT: Final = 4
+_BYTES_PER_VALUE: Final = 16
 _WRAPS: Final = 2**32
+
+# As it goes on from the name of the file with which it is too much.
+TOO_DENSE: Final = (
+    f"makes the checkpoint larger than {_MAX_RATIO} times the bytes that are read of it, {_SPARE_PER_ROW} "
+    f"for each of up to {_MAX_ROWS_WITH_SPARE} rows and {_MAX_SPARE} more, decoded"
+)
+_EXCESSES: Final = {
+    "rows": f"makes the checkpoint larger than {MAX_ROWS} rows",
+    "path_bytes": f"makes the checkpoint larger than {_MAX_PATHS_OF_ALL} bytes of paths",
+    "spare": TOO_DENSE,
+    "decoded": f"makes the checkpoint larger than {_MAX_DECODED} bytes, decoded",
+}
 
 
 class Budget:
     """What is left to the files of a checkpoint, which several threads read."""
 
-    def __init__(self, rows: int = MAX_ROWS, path_bytes: int = _MAX_PATHS_OF_ALL) -> None:
-        self._rows = rows
-        self._path_bytes = path_bytes
+    def __init__(
+        self,
+        rows: int = MAX_ROWS,
+        path_bytes: int = _MAX_PATHS_OF_ALL,
+        spare: int = _MAX_SPARE,
+        decoded: int = _MAX_DECODED,
+    ) -> None:
+        self._left = {"rows": rows, "path_bytes": path_bytes, "spare": spare, "decoded": decoded}
+        self._rows_with_spare = _MAX_ROWS_WITH_SPARE
         self._lock = Lock()
 
-    def take(self, *, rows: int = 0, path_bytes: int = 0) -> bool:
-        """Tell whether there was so much left."""
+    @property
+    def spare(self) -> int:
+        return self._left["spare"]
+
+    def take_rows(self, count: int) -> None:
+        """Take rows, which leave some more to spare; raise ``Beyond`` unless there are so many left."""
         with self._lock:
-            self._rows -= rows
-            self._path_bytes -= path_bytes
-            return self._rows >= 0 and self._path_bytes >= 0
+            given = min(count, self._rows_with_spare)
+            self._rows_with_spare -= given
+        self.take(rows=count, spare=-given * _SPARE_PER_ROW)
+
+    def take(self, **sizes: int) -> None:
+        """Raise ``Beyond`` unless there is so much left of each."""
+        with self._lock:
+            for kind, size in sizes.items():
+                self._left[kind] -= size
+            short = [kind for kind in sizes if self._left[kind] < 0]
+        if short:
+            raise Beyond(_EXCESSES[short[0]])
 
 
-def count_rows(parquet: bytes) -> int:
-    """Return how many rows a file would be read as, without reading them."""
-    # Without a filter it is the file's own word for their number, and no reader goes by that.
-    rows = pl.scan_parquet(io.BytesIO(parquet)).filter(pl.lit(value=True)).select(pl.len())
-    return int(rows.collect().item())
+class Allowance:
+    """What a file may stand for: so much for each byte that is read of it, and what is left beside that."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self._given = 0
+        self._left = 0
+        self._taken = 0
+
+    def most(self, size: int) -> int:
+        """Return what there would be if so many bytes were read."""
+        return _MAX_RATIO * size + self.budget.spare
+
+    def grant(self, size: int) -> None:
+        """Give what goes with bytes that are read."""
+        self._given += _MAX_RATIO * size
+        self.renew()
+
+    def renew(self) -> None:
+        """Give it again, for what is made of what was decoded."""
+        self._left = self._given
+
+    def take(self, size: int) -> None:
+        """Raise ``Beyond`` unless there is so much left."""
+        spare = max(0, size - self._left)
+        self._left = max(0, self._left - size)
+        self._taken += size
+        self.budget.take(decoded=size, spare=spare)
+
+    def reach(self, size: int) -> None:
+        """Take what is not taken yet of so much in all."""
+        self.take(max(0, size - self._taken))
 
 
 def may_exceed(lines: Sequence[bytes]) -> bool:
@@ -60,7 +134,29 @@ def path_bytes_of(rows: pl.DataFrame) -> int:
     return _number((lengths.cast(pl.UInt64) if wraps else lengths).sum())
 
 
-def find_excess(rows: pl.DataFrame) -> str | None:
+def lengths_of(rows: pl.DataFrame) -> list[pl.Series]:
+    """Return how long the texts of each file are that go into answers as they are, beside its path."""
+    return [length for column in rows.get_columns() for length in _lengths(column)]
+
+
+def text_bytes_of(files: pl.DataFrame, lengths: Sequence[pl.Series]) -> int:
+    """Return how long all texts are together that are said of files, their statistics included."""
+    said = [_length_of(files[name]) for name in ("path", "stats") if not files.is_empty()]
+    return sum(_number(length.sum()) for length in (*said, *lengths))
+
+
+def written_bytes_of(typed: pl.Series, *, with_nulls: bool = False) -> int:
+    """Return about how long typed values are together when they are written out, with the names they have."""
+    if not isinstance(typed.dtype, pl.Struct):
+        return _number(_length_of(typed).sum()) if typed.dtype == pl.String else 0
+    members = typed.struct.unnest().get_columns()
+    written = [member.len() - (0 if with_nulls else member.null_count()) for member in members]
+    names = [len(member.name.encode()) + _BYTES_PER_VALUE for member in members]
+    named = sum(count * length for count, length in zip(written, names, strict=True))
+    return named + sum(map(written_bytes_of, members))
+
+
+def find_excess(rows: pl.DataFrame, lengths: Sequence[pl.Series] | None = None) -> str | None:
     """Return what is wrong with files that no answer could hold; None if nothing is.
 
     Their statistics are left out of an answer where these are too long.
@@ -69,13 +165,28 @@ def find_excess(rows: pl.DataFrame) -> str | None:
         return None
     if _number(rows["path"].str.len_bytes().max()) > _MAX_PATH:
         return f"names a file by a path of more than {_MAX_PATH} bytes"
+    if _longest_place(rows) > _MAX_PATH:
+        return f"places a deletion vector by a path of more than {_MAX_PATH} bytes"
     if path_bytes_of(rows) > _MAX_PATHS:
         return f"names files by more than {_MAX_PATHS} bytes of paths"
-    return f"says more than {_MAX_TEXTS} bytes of one file" if _has_long(rows) else None
+    is_long = _has_long(lengths_of(rows) if lengths is None else lengths)
+    return f"says more than {_MAX_TEXTS} bytes of one file" if is_long else None
 
 
-def _has_long(rows: pl.DataFrame) -> bool:
-    lengths = [length for column in rows.get_columns() for length in _lengths(column)]
+def _longest_place(rows: pl.DataFrame) -> int:
+    """Return how long the longest path of a deletion vector is; one that is inline has none."""
+    if "deletionVector" not in rows.columns:
+        return 0
+    vectors = rows["deletionVector"].struct.unnest()
+    longest = _number(vectors["pathOrInlineDv"].str.len_bytes().max())
+    # In nearly all tables that is all there is to know.
+    if longest <= _MAX_PATH:
+        return longest
+    places = vectors["pathOrInlineDv"].filter(vectors["storageType"].ne_missing(_INLINE))
+    return _number(places.str.len_bytes().max())
+
+
+def _has_long(lengths: Sequence[pl.Series]) -> bool:
     # Not even the longest of each together, in nearly all tables: that takes no look at each row.
     if sum(_number(length.max()) for length in lengths) <= _MAX_TEXTS:
         return False
@@ -89,7 +200,10 @@ def _lengths(column: pl.Series) -> list[pl.Series]:
         return []
     if column.dtype == TEXTS:
         texts = (column.map.keys(), column.map.values())
-        return [each.list.eval(_length(pl.element())).list.sum() for each in texts]
+        return [
+            each.list.eval(_length(pl.element())).list.sum() + each.list.len() * _BYTES_PER_TEXT
+            for each in texts
+        ]
     if column.name == "clusteringProvider":
         return [_length_of(column)]
     if column.name == "deletionVector":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from gateway.services.snapshot.log.actions import damaged
+from gateway.services.snapshot.log.fault import damaged
 
 # Beyond the year 9999 nobody means it.
 _LATEST: Final = 253_402_300_800_000

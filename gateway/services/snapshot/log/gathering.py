@@ -14,17 +14,20 @@ async def gather(reads: Iterable[Callable[[], Awaitable[T]]], at_once: int) -> l
 
     None of them is under way any more when this ends.
     """
-    slots = asyncio.Semaphore(at_once)
+    waiting = enumerate(reads)
+    done: dict[int, T] = {}
 
-    async def run(read: Callable[[], Awaitable[T]]) -> T:
-        async with slots:
-            return await read()
+    async def work() -> None:
+        for place, read in waiting:
+            done[place] = await read()
 
-    tasks = [asyncio.create_task(run(read)) for read in reads]
+    # Not a task for each: there may be many.
+    tasks = [asyncio.create_task(work()) for _ in range(at_once)]
     try:
-        return await asyncio.gather(*tasks)
+        await asyncio.gather(*tasks)
     finally:
         for task in tasks:
             task.cancel()
         # What was begun may not stop at once; who reads on thinks that its memory is free.
         await asyncio.gather(*tasks, return_exceptions=True)
+    return [done[place] for place in range(len(done))]

@@ -8,6 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import islice
 from typing import Final
 
 from gateway.domain.window import EPOCH
@@ -23,6 +24,8 @@ _ENABLED_FROM: Final = "delta.inCommitTimestampEnablementVersion"
 _VERSION: Final = re.compile(r"[0-9]{1,19}", re.ASCII)
 # How many commits are read at a time for their times alone.
 _CONCURRENCY: Final = 16
+# How many are lined up for that.
+_AT_ONCE: Final = 1024
 
 
 class History:
@@ -53,9 +56,13 @@ class History:
 
     async def load(self, versions: Iterable[int]) -> None:
         """Read the times of versions, as far as their commits are there, so that they can be told."""
-        wanted = [version for version in versions if self._is_unread(version)]
-        times = await gather((partial(self._read, version) for version in wanted), _CONCURRENCY)
-        self._in_commits.update(zip(wanted, times, strict=True))
+        if self._enabled_from > self.latest:
+            return
+        unread = filter(self._is_unread, versions)
+        # Some at a time: to line up a hundred thousand would hold up the event loop.
+        while wanted := list(islice(unread, _AT_ONCE)):
+            times = await gather((partial(self._read, version) for version in wanted), _CONCURRENCY)
+            self._in_commits.update(zip(wanted, times, strict=True))
 
     async def version_as_of(self, at: datetime, since: int = 0) -> int:
         """Return the version that was the latest at a time, of those since a version."""
@@ -66,7 +73,7 @@ class History:
                 f"it must be greater than or equal to {_text_of(await self._time(first))}"
             )
         if await self.ends_before(at):
-            raise InvalidArgument(await self._after_latest(at))
+            raise InvalidArgument(f"{await self._after_latest(at)}; leave it out to read the latest version")
         return await self._count(first, to_ms(at), inclusive=True) + first - 1
 
     async def version_from(self, at: datetime, since: int = 0) -> int:

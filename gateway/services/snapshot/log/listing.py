@@ -5,21 +5,25 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from gateway.domain.log import HINT, MAX_VERSION, LogFileKind, parse_log_name, version_prefix
-from gateway.errors import GatewayError, InvalidArgument
+from gateway.errors import GatewayError
 from gateway.ports import LogFile
+from gateway.services.snapshot.log.fault import LogMissing
 from gateway.services.snapshot.log.table_log import TableLog
 
 # The files that make up a checkpoint but for its sidecars: the parts, in order.
 Checkpoint = tuple[LogFile, ...]
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 # A hint is a line of a few numbers; some writers put a schema into it.
 _MAX_HINT: Final = 4 * 1024 * 1024
-# Where looking at the names of a listing takes long enough to hold up the event loop.
+# From so many on, a look at all of them takes long enough to hold up the event loop.
 _MANY_FILES: Final = 1000
 
 
@@ -41,23 +45,21 @@ class LogListing:
     checkpoints: Mapping[int, tuple[Checkpoint, ...]]
     # By the first version that they cover, the longest first.
     compactions: Mapping[int, tuple[Compaction, ...]] = field(default_factory=dict)
-    # Negative when there is none. Looked for once: a log may have a hundred thousand files.
+    # Negative when there is none. Found once, as the next is: a log may have a hundred thousand files.
     newest: int
+    # Whether a commit is missing between others.
+    has_gap: bool
 
     @property
     def latest(self) -> int:
-        """Return the newest version; raise ``InvalidArgument`` when there is none."""
+        """Return the newest version; raise ``LogMissing`` when there is none."""
         if self.newest < 0:
-            raise InvalidArgument(
-                "table files missing: there is no Delta log at the table's location",
-                error_code="RESOURCE_DOES_NOT_EXIST",
-            )
+            raise LogMissing("there is no Delta log at the location of {}")
         return self.newest
 
     @property
-    def has_gap(self) -> bool:
-        """Tell whether a commit is missing between others."""
-        return bool(self.commits) and max(self.commits) - min(self.commits) >= len(self.commits)
+    def is_long(self) -> bool:
+        return len(self.commits) + len(self.checkpoints) >= _MANY_FILES
 
     def find_anchor(self, version: int) -> LogFile | None:
         """Return the file that stands for a version: another one in its place is another table's."""
@@ -89,6 +91,7 @@ def read_listing(files: Iterable[LogFile]) -> LogListing:
         checkpoints=checkpoints,
         compactions={first: _longest_first(first, found) for first, found in compactions.items()},
         newest=max((*commits, *checkpoints), default=-1),
+        has_gap=bool(commits) and max(commits) - min(commits) >= len(commits),
     )
 
 
@@ -112,6 +115,19 @@ async def list_recent(log: TableLog) -> LogListing:
         if hint in listing.checkpoints:
             return listing
     return await list_log(log)
+
+
+async def look_through(
+    log: TableLog,
+    listing: LogListing,
+    function: Callable[Concatenate[LogListing, P], T],
+    *args: P.args,
+    **options: P.kwargs,
+) -> T:
+    """Run what may look at every file of a listing: aside, where they are many."""
+    if listing.is_long:
+        return await log.parse(function, listing, *args, **options)
+    return function(listing, *args, **options)
 
 
 async def _read_hint(log: TableLog) -> int | None:

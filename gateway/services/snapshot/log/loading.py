@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from gateway.errors import GatewayError, InvalidArgument, NotFound, Unavailable, Unsupported
+from gateway.errors import GatewayError, NotFound, Unavailable, Unsupported
 from gateway.ports import LogFile
-from gateway.services.snapshot.log.actions import Actions, damaged, read_checkpoint, read_commits
+from gateway.services.snapshot.log.actions import Actions, read_checkpoint, read_commits
+from gateway.services.snapshot.log.batching import share_out
 from gateway.services.snapshot.log.bounds import Budget
+from gateway.services.snapshot.log.fault import LogMissing, damaged
 from gateway.services.snapshot.log.gathering import gather
-from gateway.services.snapshot.log.listing import Checkpoint, Compaction, LogListing, list_log
+from gateway.services.snapshot.log.listing import Checkpoint, Compaction, LogListing, list_log, look_through
 from gateway.services.snapshot.log.segment import LogSegment, find_commits, find_segment, keeps_removes
-from gateway.services.snapshot.log.sidecar import sidecar_name
+from gateway.services.snapshot.log.sidecar import sidecar_names
 from gateway.services.snapshot.log.table_log import TableLog
 
 # How many commits of one log are read at a time; and of the files of a checkpoint, which are large.
 _SMALL: Final = 16
 _LARGE: Final = 4
-# How much of a log is in memory as it was read, unless one commit alone is more.
-_BATCH_FILES: Final = 256
-_BATCH_BYTES: Final = 8 * 1024 * 1024
 # How many checkpoints and compactions are tried: whoever writes a log may leave any number that are none.
 _MAX_UNUSABLE: Final = 16
 
@@ -65,10 +64,7 @@ async def load_version(
     try:
         return await reading.load(listing)
     except NotFound as exc:
-        raise InvalidArgument(
-            "table files missing: files of the table's log cannot be found",
-            error_code="RESOURCE_DOES_NOT_EXIST",
-        ) from exc
+        raise LogMissing("files of the log of {} cannot be found") from exc
     except _Changed as exc:
         raise Unavailable(
             f"the table's log is being written: {exc} is not as long as it is listed; try again later"
@@ -80,12 +76,12 @@ async def load_steps(log: TableLog, listing: LogListing, after: int, version: in
 
     Where one of them is damaged and a checkpoint leads past it, that is the way to go.
     """
-    files = find_commits(listing, after, version)
+    files = await look_through(log, listing, find_commits, after, version)
     anchor = listing.find_anchor(version)
     if files is None or anchor is None:
         return None
     try:
-        commits = [await _read_batch(log, batch) for batch in _batches(files)]
+        commits = [await _read_batch(log, batch) for batch in share_out(files, _size)]
     except (NotFound, _Changed):
         return None
     except Unsupported:
@@ -112,7 +108,7 @@ class _Reading:
 
     async def load(self, listing: LogListing) -> Loaded:
         while True:
-            segment = self._find(listing)
+            segment = await self._find(listing)
             checkpoint = await self._read_checkpoint(segment.checkpoint)
             commits = None if checkpoint is None else await self._read_steps(segment)
             if checkpoint is None or commits is None:
@@ -122,9 +118,9 @@ class _Reading:
                 continue
             return Loaded(version=self.version, anchor=segment.anchor, checkpoint=checkpoint, commits=commits)
 
-    def _find(self, listing: LogListing) -> LogSegment:
+    async def _find(self, listing: LogListing) -> LogSegment:
         try:
-            return find_segment(listing, self.version, self.unusable)
+            return await look_through(self.log, listing, find_segment, self.version, self.unusable)
         except Unsupported as exc:
             # Without the damage there would be no gap: it is what whoever mends the log must know.
             raise self.reason or exc from None
@@ -136,8 +132,7 @@ class _Reading:
             parts = await gather((partial(_read_part, self.log, file, budget) for file in files), _LARGE)
             if files and not (any(part.protocol for part in parts) and any(part.metadata for part in parts)):
                 raise damaged(files[0].name, "has no protocol or no metaData action")
-            # Once each: a file that is named a thousand times would be read and held a thousand times.
-            names = {sidecar_name(files[0].name, path): None for part in parts for path in part.sidecars}
+            names = await self._find_sidecars(files, [path for part in parts for path in part.sidecars])
             reads = (partial(_read_sidecar, self.log, name, budget) for name in names)
             sidecars = await gather(reads, _LARGE)
         except (NotFound, Unsupported, _Changed) as exc:
@@ -145,10 +140,15 @@ class _Reading:
             return None
         return [*parts, *sidecars]
 
+    async def _find_sidecars(self, files: Checkpoint, paths: Sequence[str]) -> Sequence[str]:
+        if not paths:
+            return ()
+        return await self.log.parse(sidecar_names, files[0].name, paths, self.log.location)
+
     async def _read_steps(self, segment: LogSegment) -> Sequence[Actions] | None:
         """Return what came after the checkpoint; None when a compaction is of no use."""
         read: list[Actions] = []
-        for batch in _batches(segment.steps):
+        for batch in share_out(segment.steps, _size, _is_compaction):
             try:
                 read.append(await _read_batch(self.log, batch))
             except (NotFound, Unsupported, _Changed) as exc:
@@ -203,17 +203,9 @@ async def _read_whole(log: TableLog, file: LogFile) -> bytes:
     return content
 
 
-def _batches(steps: Sequence[LogFile | Compaction]) -> Iterator[Sequence[LogFile | Compaction]]:
-    """Share steps out: a compaction by itself, commits up to so many files and bytes."""
-    batch: list[LogFile | Compaction] = []
-    size = 0
-    for step in steps:
-        alone = isinstance(step, Compaction) or any(isinstance(other, Compaction) for other in batch[:1])
-        bytes_of = step.file.size if isinstance(step, Compaction) else step.size
-        if batch and (alone or len(batch) == _BATCH_FILES or size + bytes_of > _BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(step)
-        size += bytes_of
-    if batch:
-        yield batch
+def _is_compaction(step: LogFile | Compaction) -> bool:
+    return isinstance(step, Compaction)
+
+
+def _size(step: LogFile | Compaction) -> int:
+    return step.file.size if isinstance(step, Compaction) else step.size

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gateway.services.snapshot.log.text_memory import memory_of
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metadata:
@@ -20,9 +22,14 @@ class Metadata:
 
     @property
     def memory(self) -> int:
-        return len(self.schema_string) + sum(
-            len(key) + len(value) for key, value in self.configuration.items()
-        )
+        pairs = (*self.configuration.items(), *self.format_options.items())
+        texts = [self.schema_string, self.name or "", self.description or "", *self.partition_columns]
+        return memory_of(texts) + sum(map(memory_of, pairs))
+
+    @property
+    def column_mapping(self) -> str:
+        """Return by what the files know their columns: ``none``, ``name`` or ``id``."""
+        return self.configuration.get("delta.columnMapping.mode", "none").lower()
 
     def is_on(self, name: str) -> bool:
         """Tell whether a property of the table is set to true."""

@@ -10,11 +10,14 @@ from typing import Final
 
 import polars as pl
 
+from gateway.services.snapshot.log.beyond import Beyond
 from gateway.services.snapshot.log.schema import TEXTS
 
 _DATE: Final = "%Y-%m-%d"
 _ROWS: Final = 65_536
 _SECONDS: Final = f"{_DATE}T%H:%M:%S"
+# In nanoseconds: what the library makes of every time that is beyond them, whether before or after.
+OUT_OF_REACH: Final = 2**63 - 1
 
 
 def stats_of(parsed: pl.Series) -> pl.Series:
@@ -32,8 +35,11 @@ def stats_of(parsed: pl.Series) -> pl.Series:
 
 
 def partition_values_of(parsed: pl.Series) -> pl.Series:
-    """Return ``partitionValues`` for each ``partitionValues_parsed``."""
+    """Return ``partitionValues`` for each ``partitionValues_parsed``; raise ``Beyond`` where one is lost."""
     members = parsed.struct.unnest().get_columns() if isinstance(parsed.dtype, pl.Struct) else []
+    if any(map(_is_out_of_reach, members)):
+        # Left out it would be null, which is another partition.
+        raise Beyond("has a time before 1677 or after 2262 for a partition value, and not as a text")
     columns: list[pl.Series] = []
     entries = [
         pl.struct(
@@ -102,6 +108,8 @@ def _time(value: pl.Expr, dtype: object) -> pl.Expr:
     """Return a date or a time in ISO 8601, to the millisecond unless that loses something."""
     if not isinstance(dtype, pl.Datetime):
         return value.dt.to_string(_DATE)
+    if dtype.time_unit == "ns":
+        value = pl.when(value.to_physical() != OUT_OF_REACH).then(value)
     # A time in nanoseconds is one in an old encoding, which is only ever used for times in UTC.
     zone = "Z" if dtype.time_zone or dtype.time_unit == "ns" else ""
     utc = value.dt.convert_time_zone("UTC") if dtype.time_zone else value
@@ -111,3 +119,8 @@ def _time(value: pl.Expr, dtype: object) -> pl.Expr:
         .then(utc.dt.to_string(f"{_SECONDS}%.3f{zone}"))
         .otherwise(utc.dt.to_string(f"{_SECONDS}%.6f{zone}"))
     )
+
+
+def _is_out_of_reach(values: pl.Series) -> bool:
+    is_old = isinstance(values.dtype, pl.Datetime) and values.dtype.time_unit == "ns"
+    return is_old and (values.to_physical() == OUT_OF_REACH).any()

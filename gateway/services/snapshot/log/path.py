@@ -13,6 +13,9 @@ import polars as pl
 from gateway.domain import file_path
 from gateway.errors import GatewayError, InvalidArgument, Unsupported
 
+# What an absolute URI begins with, up to its colon.
+SCHEME: Final = r"[A-Za-z][A-Za-z0-9+.-]*"
+
 # Legal in a path as they are, and escaped in the canonical spelling.
 _SUB_DELIMITERS: Final = "!$&'()*+,;=@"
 _ESCAPES: Final = {char: f"%{ord(char):02X}" for char in _SUB_DELIMITERS}
@@ -28,7 +31,7 @@ _COMMON_LINES: Final = re.compile(r"[A-Za-z0-9_~=./\n-]+")
 # Up to so many an expression takes longer to prepare than this to run.
 _FEW: Final = 256
 
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_ABSOLUTE: Final = re.compile(rf"/|{SCHEME}:")
 # Readers differ on whether these belong to a path.
 _QUERY_OR_FRAGMENT: Final = re.compile(r"[?#]")
 
@@ -52,7 +55,7 @@ def encode_paths(paths: pl.Series) -> pl.Series:
 
 def encode_path(path: str) -> str:
     """Return a path percent-encoded but for unreserved characters and slashes; raise what makes it unfit."""
-    if path.startswith("/") or _SCHEME.match(path):
+    if _ABSOLUTE.match(path):
         raise Unsupported("the log names a file by an absolute path")
     if _QUERY_OR_FRAGMENT.search(path):
         raise Unsupported("the log names a file by a path that is not a plain relative URI")

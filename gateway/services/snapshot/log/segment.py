@@ -9,8 +9,8 @@ from datetime import timedelta
 from typing import Final
 
 from gateway.domain.log import commit_name
-from gateway.errors import Unsupported
 from gateway.ports import LogFile
+from gateway.services.snapshot.log.fault import LogFault, VersionGone
 from gateway.services.snapshot.log.listing import Checkpoint, Compaction, LogListing
 from gateway.services.snapshot.log.metadata import Metadata
 
@@ -37,13 +37,12 @@ class LogSegment:
 
 
 def find_segment(listing: LogListing, version: int, unusable: Collection[LogFile] = ()) -> LogSegment:
-    """Return what to read for a version; raise ``Unsupported`` when some of it is missing."""
+    """Return what to read for a version; raise ``LogFault`` when some of it is missing."""
     start, checkpoint = _newest_checkpoint(listing, version, unusable)
     steps, reached = _walk(listing, start, version, unusable)
     anchor = listing.find_anchor(version)
     if reached != version or anchor is None:
-        missing = commit_name(min(reached + 1, version))
-        raise Unsupported(f"the table's log lacks {missing}, without which version {version} cannot be read")
+        raise _lacks(listing, min(reached + 1, version), version)
     return LogSegment(version=version, anchor=anchor, checkpoint=checkpoint, steps=tuple(steps))
 
 
@@ -108,3 +107,11 @@ def _find_compaction(
         ),
         None,
     )
+
+
+def _lacks(listing: LogListing, missing: int, version: int) -> LogFault:
+    # Writers clean up from the first commit on, and never what the latest version needs.
+    is_cleaned_up = version < listing.newest and missing < min(listing.commits, default=missing + 1)
+    name = commit_name(missing)
+    problem = f"lacks {name}, without which version {version} cannot be read"
+    return VersionGone(problem, file=name) if is_cleaned_up else LogFault(problem, file=name)

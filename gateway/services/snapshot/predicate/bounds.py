@@ -13,6 +13,7 @@ from typing import Final
 
 import polars as pl
 
+from gateway.services.snapshot.log.parsed import OUT_OF_REACH
 from gateway.services.snapshot.predicate.data_type import (
     DOUBLE,
     FLOAT,
@@ -42,6 +43,8 @@ _LOCAL: Final = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f")
 _TIE_BREAKER: Final = r"(?s)(?:\x00.*|\??[\x{FFFD}\x{FFFF}\x{10FFFF}]*)$"
 # Above every character in UTF-8.
 _BEYOND: Final = b"\xff"
+# So many letters of a text tell it from nearly all others, and the rest would be copied into each bound.
+_MAX_LETTERS: Final = 256
 
 DTYPES: Final[Mapping[Family, pl.DataType]] = {
     Family.INTEGER: pl.Int64(),
@@ -196,6 +199,9 @@ _CASTS: Final[Mapping[tuple[Family, Family], Callable[[Bounds, DataType], Bounds
 
 
 def _low_of(minima: pl.Series, data_type: DataType) -> pl.Series:
+    if data_type.family is Family.TEXT and minima.dtype == pl.String:
+        # The beginning of a text is not above it.
+        minima = _cut(minima)
     found = _converted(minima, data_type)
     if data_type.family not in {Family.TIMESTAMP, Family.LOCAL_TIMESTAMP}:
         return found
@@ -220,7 +226,13 @@ def _beyond(maxima: pl.Series) -> pl.Series:
     """Return what is above every text that has the given one for its beginning: a maximum may be cut."""
     if maxima.dtype != pl.String:
         return _none(maxima.len(), STRING)
-    return maxima.str.replace(_TIE_BREAKER, "").cast(pl.Binary) + pl.Series([_BEYOND])
+    return _cut(maxima).str.replace(_TIE_BREAKER, "").cast(pl.Binary) + pl.Series([_BEYOND])
+
+
+def _cut(texts: pl.Series) -> pl.Series:
+    longest = texts.str.len_bytes().max()
+    is_long = isinstance(longest, int) and longest > _MAX_LETTERS
+    return texts.str.head(_MAX_LETTERS) if is_long else texts
 
 
 def _converted(values: pl.Series, data_type: DataType) -> pl.Series:
@@ -231,7 +243,7 @@ def _converted(values: pl.Series, data_type: DataType) -> pl.Series:
     if not _is_of(values.dtype, family):
         return _none(values.len(), data_type)
     if family in {Family.TIMESTAMP, Family.LOCAL_TIMESTAMP}:
-        times = values.cast(pl.Datetime("us", getattr(values.dtype, "time_zone", None)))
+        times = _reached(values).cast(pl.Datetime("us", getattr(values.dtype, "time_zone", None)))
         return _within(times.cast(pl.Int64), _LAST_TIME)
     if family is Family.DATE:
         values = values.cast(pl.Int32)
@@ -239,6 +251,14 @@ def _converted(values: pl.Series, data_type: DataType) -> pl.Series:
         # By its digits: a quotient of two numbers may be off by a little.
         values = values.cast(pl.String)
     return values.cast(DTYPES[family], strict=False)
+
+
+def _reached(times: pl.Series) -> pl.Series:
+    """Return null for times that a checkpoint has and nanoseconds cannot reach."""
+    if not isinstance(times.dtype, pl.Datetime) or times.dtype.time_unit != "ns":
+        return times
+    none = pl.repeat(None, times.len(), dtype=times.dtype, eager=True)
+    return times.zip_with((times.to_physical() != OUT_OF_REACH).fill_null(value=False), none)
 
 
 def _is_of(dtype: pl.DataType, family: Family) -> bool:

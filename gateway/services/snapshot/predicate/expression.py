@@ -143,7 +143,7 @@ def is_null(operand: Operand) -> Expression:
 
 def is_in(operand: Operand, items: tuple[Operand, ...]) -> Expression:
     literals = [item for item in items if isinstance(item, Literal)]
-    if not isinstance(operand, Column) or len(literals) < len(items):
+    if not items or not isinstance(operand, Column) or len(literals) < len(items):
         return UNKNOWN
     present = tuple(literal for literal in literals if literal.text is not None)
     found: list[Expression] = [In(column=operand, literals=present)] if present else []

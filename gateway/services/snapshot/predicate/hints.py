@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gateway.services.snapshot.log.metadata import Metadata
-from gateway.services.snapshot.predicate.condition import Condition, bind, every
+from gateway.services.snapshot.predicate.condition import Condition, Operand, bind, every, operands_of
 from gateway.services.snapshot.predicate.expression import Expression, ParseFault, count_leaves
 from gateway.services.snapshot.predicate.json_hint import parse_json
 from gateway.services.snapshot.predicate.sql import parse_sql
@@ -18,6 +18,8 @@ JSON: Final = "json"
 
 # Each of them is a pass over all files of the table: some milliseconds where they are a million.
 _MAX_COMPARISONS: Final = 200
+# Each column, and each type that one is cast to, is a pass that costs several comparisons, and memory.
+_MAX_OPERANDS: Final = 20
 _MAX_TEXT: Final = 512 * 1024
 
 
@@ -51,6 +53,7 @@ def _conditions(
 ) -> list[Condition]:
     """Return the conditions of the hints that can be used, up to as many as a query may cost."""
     found: list[Condition] = []
+    operands: frozenset[Operand] = frozenset()
     length = comparisons = 0
     for text in texts:
         length += len(text)
@@ -63,6 +66,11 @@ def _conditions(
         # Half of a surrogate pair, which JSON can name, is in no text of a table.
         except (ParseFault, RecursionError, UnicodeEncodeError):
             continue
-        if condition is not None:
+        if condition is None:
+            continue
+        # One that is too much is skipped, and those after it may still be about the same columns.
+        together = operands.union(operands_of(condition))
+        if len(together) <= _MAX_OPERANDS:
+            operands = together
             found.append(condition)
     return found

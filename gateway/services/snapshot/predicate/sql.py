@@ -115,7 +115,7 @@ class _Parser:
             return _joined(word, left, self._read(binding))
         if word in _COMPARISONS:
             return compare(_COMPARISONS[word], _operand(left), _operand(self._read(binding)))
-        if word in {"NOT", "IS", "IN", "BETWEEN", "LIKE", "<=>"}:
+        if word in _TESTS:
             return self._read_test(word, _operand(left), binding)
         # Arithmetic and the like.
         self._read(binding)
@@ -134,6 +134,7 @@ class _Parser:
             "IN": self._read_in,
             "BETWEEN": self._read_between,
             "LIKE": self._read_like,
+            **dict.fromkeys(_PATTERNS, self._read_pattern),
         }
         if word not in tests:
             raise ParseFault(f"unexpected {word!r}")
@@ -146,8 +147,10 @@ class _Parser:
         if self._accept("DISTINCT", "FROM"):
             same = compare_null_safe(left, _operand(self._read(_COMPARING)))
             return same if negated else Not(child=same)
-        if self._accept("TRUE") or self._accept("FALSE") or self._accept("UNKNOWN"):
-            return UNKNOWN
+        if self._keyword in {"TRUE", "FALSE", "UNKNOWN"}:
+            word = self._take().text.upper()
+            same = is_null(left) if word == "UNKNOWN" else compare_null_safe(left, _CONSTANTS[word])
+            return Not(child=same) if negated else same
         raise ParseFault(f"unexpected {self._peek.text!r}")
 
     def _read_in(self, left: Operand) -> Expression:
@@ -166,6 +169,13 @@ class _Parser:
         if not isinstance(pattern, Literal) or pattern.type != STRING or pattern.casts:
             return UNKNOWN
         return _like(left, pattern, escape)
+
+    def _read_pattern(self, left: Operand) -> Expression:
+        """Read past a match that statistics say nothing about."""
+        self._read(_COMPARING)
+        if self._accept("ESCAPE"):
+            self._take()
+        return UNKNOWN
 
     def _read_list(self) -> tuple[Operand, ...]:
         """Return the operands up to the closing parenthesis."""
@@ -211,7 +221,9 @@ class _Parser:
             raise ParseFault(f"unexpected {token.text!r}")
         if self._accept("("):
             return self._read_cast() if word in {"CAST", "TRY_CAST"} else _call(word, self._read_list())
-        return self._read_name(token)
+        # A column may be called so too: an operator follows it then.
+        is_case = word == "CASE" and self._keyword not in _STRENGTHS
+        return self._read_case() if is_case else self._read_name(token)
 
     def _read_name(self, first: Token) -> Operand:
         parts = [first.text]
@@ -222,11 +234,28 @@ class _Parser:
             parts.append(part.text)
             if len(parts) > MAX_DEPTH:
                 raise ParseFault("too deep")
-        if self._accept("["):
+        return self._read_item() if self._keyword == "[" else Column(path=tuple(parts))
+
+    def _read_item(self) -> Unknown:
+        """Read past the item of an array or a map, and the names below it."""
+        while self._accept("["):
             self._read(0)
             self._expect("]")
-            return UNKNOWN
-        return Column(path=tuple(parts))
+            while self._accept("."):
+                self._take()
+        return UNKNOWN
+
+    def _read_case(self) -> Unknown:
+        if self._keyword != "WHEN":
+            self._read(0)
+        while self._accept("WHEN"):
+            self._read(0)
+            self._expect("THEN")
+            self._read(0)
+        if self._accept("ELSE"):
+            self._read(0)
+        self._expect("END")
+        return UNKNOWN
 
     def _read_cast(self) -> Operand:
         operand = _operand(self._read(0))
@@ -332,24 +361,22 @@ _CONSTANTS: Final[Mapping[str, Literal]] = {
     "FALSE": Literal(text="false", type=BOOLEAN),
     "NULL": Literal(text=None, type=STRING),
 }
-# fmt: off
-_RESERVED: Final = frozenset({
-    "AND", "OR", "IN", "IS", "BETWEEN", "LIKE", "RLIKE", "CASE", "WHEN", "THEN", "ELSE", "END", "SELECT",
-    "FROM", "WHERE", "EXISTS", "INTERVAL", "AS",
-})
-# fmt: on
+# Spark quotes a name for its characters alone: any other word may be a column's, as `end` and `from` are.
+_RESERVED: Final = frozenset({"AND", "OR", "IN", "IS", "BETWEEN", "LIKE", "SELECT"})
 _COMPARISONS: Final[Mapping[str, Operator]] = {
     **{str(operator): operator for operator in Operator},
     "==": Operator.EQ,
     "!=": Operator.NE,
 }
+_PATTERNS: Final = ("ILIKE", "RLIKE", "REGEXP")
+_TESTS: Final = frozenset({"<=>", "IS", "IN", "BETWEEN", "LIKE", "NOT", *_PATTERNS})
 _NEGATING: Final = 3
 _COMPARING: Final = 4
 _SIGNING: Final = 9
 _STRENGTHS: Final[Mapping[str, int]] = {
     "OR": 1,
     "AND": 2,
-    **dict.fromkeys((*_COMPARISONS, "<=>", "IS", "IN", "BETWEEN", "LIKE", "NOT"), _COMPARING),
+    **dict.fromkeys((*_COMPARISONS, *_TESTS), _COMPARING),
     **dict.fromkeys(("||", "|", "^", "&"), 5),
     **dict.fromkeys(("+", "-"), 6),
     **dict.fromkeys(("*", "/", "%"), 7),

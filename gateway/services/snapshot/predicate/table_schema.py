@@ -32,7 +32,7 @@ class TableSchema:
     def __init__(self, metadata: Metadata) -> None:
         self._columns = _Struct(_fields_of(metadata.schema_string))
         self._partitions = {name.lower() for name in metadata.partition_columns}
-        self._mapped = metadata.configuration.get("delta.columnMapping.mode", "none").lower() != "none"
+        self._mapped = metadata.column_mapping != "none"
 
     def find(self, path: tuple[str, ...]) -> Field | None:
         """Return the column that a name means; None if none is, or more than one may be."""

@@ -13,7 +13,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 # A refresh appends a chunk; reading many small ones costs more than joining them now and then.
 _MAX_CHUNKS: Final = 32
-# What is kept for one snapshot; further columns are made for a query alone.
+# What is kept for one snapshot; what was made longest ago makes room for what is asked for now.
 _MAX_COLUMNS: Final = 64
 _MAX_BYTES: Final = 256 * 1024 * 1024
 
@@ -33,19 +33,47 @@ class Columns:
         self._max_columns = max_columns
         self._max_bytes = max_bytes
         self._making = threading.Lock()
+        # Of this version alone, and small beside its rows: it takes no room from the columns.
+        self._order: pl.Series | None = None
+        self._ordering = threading.Lock()
+        # Of how many rows, from the first on, it is known that none names a file of the log.
+        self.data_rows = 0
 
     def grown(self) -> Columns:
         """Return the columns for rows that begin with these: what is there is shared, the rest is made."""
-        return Columns(self._made, max_columns=self._max_columns, max_bytes=self._max_bytes)
+        grown = Columns(self._made, max_columns=self._max_columns, max_bytes=self._max_bytes)
+        grown.data_rows = self.data_rows
+        return grown
 
     def clear(self) -> None:
-        """Forget all columns, without waiting for any that are being made."""
+        """Forget all columns and the order, without waiting for any that are being made."""
         self._made = {}
+        self._order = None
 
     @property
     def memory(self) -> int:
         """Return the bytes of all columns, whether they are shared or not."""
         return _total(self._made)
+
+    @property
+    def order_memory(self) -> int:
+        """Return the bytes of what is never shared."""
+        order = self._order
+        return 0 if order is None else int(order.estimated_size())
+
+    def find_order(self) -> pl.Series | None:
+        """Return the order of the rows, where it has been made."""
+        return self._order
+
+    def get_order(self, make: Callable[[], pl.Series]) -> pl.Series:
+        """Return the order of the rows, made at the first time."""
+        order = self._order
+        if order is None:
+            with self._ordering:
+                order = self._order
+                if order is None:
+                    order = self._order = make()
+        return order
 
     def has(self, key: Hashable, height: int) -> bool:
         return _has(self._made, key, height)
@@ -85,17 +113,23 @@ class Columns:
         for offset, missing in by_height.items():
             for key, frame in make(missing, offset, height - offset).items():
                 made[key] = _appended(before.get(key), frame)
-        self._keep(made)
+        self._keep(made, frozenset(keys))
         return {**before, **made}
 
-    def _keep(self, made: Mapping[Hashable, _Column]) -> None:
+    def _keep(self, made: Mapping[Hashable, _Column], asked: frozenset[Hashable]) -> None:
         kept = dict(self._made)
-        total = _total(kept)
         for key, column in made.items():
-            size = total + column.memory - (kept[key].memory if key in kept else 0)
-            if size <= self._max_bytes and (key in kept or len(kept) < self._max_columns):
-                kept[key], total = column, size
+            others = {other: there for other, there in kept.items() if other != key}
+            spare = [other for other in others if other not in asked]
+            while spare and not self._fits(others, column):
+                del others[spare.pop(0)]
+            if self._fits(others, column):
+                # At the end, as it was made last.
+                kept = {**others, key: column}
         self._made = kept
+
+    def _fits(self, others: Mapping[Hashable, _Column], column: _Column) -> bool:
+        return len(others) < self._max_columns and _total(others) + column.memory <= self._max_bytes
 
 
 @dataclass(frozen=True, slots=True)

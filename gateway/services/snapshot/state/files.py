@@ -8,6 +8,7 @@ from typing import Final
 import polars as pl
 
 from gateway.services.snapshot.state.columns import Columns
+from gateway.services.snapshot.state.segments import Segments
 
 # Views, offsets and validity, which the estimate of a frame's size leaves out.
 _BYTES_PER_ROW: Final = 120
@@ -43,6 +44,7 @@ class Files:
     grown: int = 0
     # What queries have had made of the rows.
     columns: Columns = field(default_factory=Columns, repr=False, compare=False)
+    segments: Segments = field(default_factory=Segments, repr=False, compare=False)
 
     @property
     def height(self) -> int:

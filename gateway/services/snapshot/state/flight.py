@@ -19,7 +19,8 @@ class SingleFlight(Generic[T]):
     async def run(self, key: Hashable, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Return what the work gives; it is stopped only when nobody waits for it any more."""
         flight = self._flights.get(key)
-        if flight is None:
+        if flight is None or flight.task.done():
+            # What has ended is kept for nobody, even where those who waited do not know yet.
             flight = self._flights[key] = _Flight(asyncio.ensure_future(work()))
             flight.task.add_done_callback(lambda _: self._land(key, flight))
         flight.waiting += 1

@@ -12,6 +12,7 @@ import polars as pl
 
 from gateway.services.snapshot.state.columns import Columns
 from gateway.services.snapshot.state.files import Files, Stock, memory_of
+from gateway.services.snapshot.state.segments import Segments
 
 # Copying what is live is worth it when the most of what takes memory is gone.
 _MIN_GONE: Final = 1000
@@ -66,6 +67,7 @@ def _compacted(files: Files) -> Files:
         live=None,
         dropped=0,
         columns=Columns(),
+        segments=Segments(),
     )
     return _restocked(copied)
 

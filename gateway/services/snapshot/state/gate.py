@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
@@ -40,7 +40,8 @@ class Gate:
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._free = capacity
-        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        # What each waits for, who came first being first.
+        self._waiting: OrderedDict[asyncio.Future[None], int] = OrderedDict()
 
     @asynccontextmanager
     async def room(self, size: int) -> AsyncIterator[None]:
@@ -54,7 +55,7 @@ class Gate:
 
     async def _enter(self, size: int) -> None:
         turn = asyncio.get_running_loop().create_future()
-        self._waiting.append((size, turn))
+        self._waiting[turn] = size
         self._admit()
         try:
             await turn
@@ -62,7 +63,8 @@ class Gate:
             if turn.done() and not turn.cancelled():
                 self._leave(size)
             else:
-                self._waiting.remove((size, turn))
+                # Gone already where room was given out between the cancellation and this.
+                self._waiting.pop(turn, None)
                 self._admit()
             raise
 
@@ -71,7 +73,12 @@ class Gate:
         self._admit()
 
     def _admit(self) -> None:
-        while self._waiting and self._waiting[0][0] <= self._free:
-            size, turn = self._waiting.popleft()
-            self._free -= size
-            turn.set_result(None)
+        while self._waiting:
+            turn, size = next(iter(self._waiting.items()))
+            # Who has given up takes no room, though he may not know yet.
+            if not turn.cancelled():
+                if size > self._free:
+                    return
+                self._free -= size
+                turn.set_result(None)
+            del self._waiting[turn]

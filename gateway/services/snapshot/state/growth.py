@@ -11,6 +11,7 @@ from gateway.services.snapshot.log.actions import NO_FILES, NOT_REMOVED, Actions
 from gateway.services.snapshot.log.reconcile import COMMIT, are_among, find_live, keys_of
 from gateway.services.snapshot.state.files import Files, Stock, memory_of
 from gateway.services.snapshot.state.fold import align, fold
+from gateway.services.snapshot.state.segments import SEGMENT_ROWS
 
 
 def start(checkpoint: Sequence[Actions]) -> Files:
@@ -47,6 +48,7 @@ def grow(files: Files, commits: Sequence[Actions]) -> Files:
             stock=files.stock,
             grown=files.grown + memory_of(added, None, change.dropped),
             columns=files.columns.grown(),
+            segments=files.segments.grown(files.height, (gone // SEGMENT_ROWS).unique()),
         )
     )
 

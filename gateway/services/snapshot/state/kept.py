@@ -154,8 +154,9 @@ class KeptSnapshots:
         for key, held in self._held.items():
             if self._ledger.size <= self._memory:
                 return
-            if held.snapshot.files.columns.memory:
-                held.snapshot.files.columns.clear()
+            columns = held.snapshot.files.columns
+            if columns.memory or columns.order_memory:
+                columns.clear()
                 self._ledger.measure(key, held.snapshot)
 
     def _find_victim(self, newcomer: Key) -> Key:

@@ -28,7 +28,8 @@ class Snapshot:
     @property
     def bare_memory(self) -> int:
         """Return what the snapshot takes beside another one whose files grew from the same."""
-        return _BYTES_PER_SNAPSHOT + self.metadata.memory + self.files.height // 8
+        rows = self.files.height // 8 + self.files.columns.order_memory
+        return _BYTES_PER_SNAPSHOT + self.metadata.memory + self.protocol.memory + rows
 
     @property
     def memory(self) -> int:

@@ -10,7 +10,7 @@ from typing import Final
 
 from gateway.domain.log import version_prefix
 from gateway.ports import Clock, SnapshotMetrics
-from gateway.services.snapshot.log.listing import LogListing, list_log, list_recent
+from gateway.services.snapshot.log.listing import LogListing, list_log, list_recent, look_through
 from gateway.services.snapshot.log.loading import load_steps, load_version
 from gateway.services.snapshot.log.parsing import Parsing
 from gateway.services.snapshot.log.table_log import TableLog
@@ -117,11 +117,6 @@ class SnapshotStore:
     async def _list(self, log: TableLog, start: str | None) -> _Look:
         began_at = self._clock()
         listing = await (list_recent(log) if start is None else list_log(log, start))
-        if listing.newest < 0 and not start:
-            # Whoever asked is told without the place; who runs this needs it.
-            _log.warning(
-                "there is no Delta log where a table should be", extra={"location": str(log.location)}
-            )
         return _Look(listing=listing, began_at=began_at)
 
     async def _refresh(self, log: TableLog, look: _Look) -> Snapshot:
@@ -153,16 +148,20 @@ class SnapshotStore:
 
     async def _advance(self, log: TableLog, listing: LogListing, version: int) -> Snapshot | None:
         base = self._kept.nearest(log.location, version, listing)
-        if base is None or not are_steps_cheaper(listing, base.version, version):
+        if base is None:
             return None
         log = replace(log, parsing=self._steps.parsing)
-        async with self._steps.gate.room(log.location, cost_of_steps(listing, base.version, version)):
+        if not await look_through(log, listing, are_steps_cheaper, base.version, version):
+            return None
+        cost = await look_through(log, listing, cost_of_steps, base.version, version)
+        async with self._steps.gate.room(log.location, cost):
             loaded = await load_steps(log, listing, base.version, version)
             return None if loaded is None else await log.parse(advance, base, loaded)
 
     async def _load(self, log: TableLog, listing: LogListing, version: int) -> Snapshot:
         log = replace(log, parsing=self._cold.parsing)
-        async with self._cold.gate.room(log.location, cost_of_version(listing, version)):
+        cost = await look_through(log, listing, cost_of_version, version)
+        async with self._cold.gate.room(log.location, cost):
             loaded = await load_version(log, listing, version, count_fallback=self._metrics.count_fallback)
             return await log.parse(load, loaded)
 

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.domain.log import commit_name
 from gateway.errors import GatewayError, InvalidArgument, Unsupported
-from gateway.services.snapshot.answer.page import MAX_FILES
+from gateway.services.snapshot.answer.batch import MAX_FILES
 from gateway.v1 import snapshot_pb2 as pb
 from tests.builders import add, cdc, numbers, remove, rows, with_features
 from tests.unit.services.snapshot.world import (

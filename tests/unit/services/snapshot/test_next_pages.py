@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,11 @@ import pytest
 from gateway.domain.log import commit_name
 from gateway.errors import InvalidArgument
 from tests.builders import STARTED_AT, STEP, TableBuilder, add, numbers
+from tests.fakes.grants import GRANT
 from tests.unit.services.snapshot.world import World, at_time, at_version
 
 _BAD_PAGE = "the page token is not valid for this request, or has expired"
+_BAD_REFRESH = "the refresh token is not valid for this table, or has expired; leave it out"
 _FEED = {"minReaderVersion": 1, "minWriterVersion": 4}
 _FEED_ON = {"delta.enableChangeDataFeed": "true"}
 
@@ -54,6 +57,45 @@ async def test_the_pages_of_changes_do_not_go_on_with_those_of_another_table(tmp
         await world.query(remade, max_files=2, starting_version=0, page_token=stream)
     with pytest.raises(InvalidArgument, match=_BAD_PAGE):
         await world.changes(remade, max_files=2, start=at_version(0), page_token=feed)
+
+
+async def test_a_refresh_is_not_answered_with_the_files_of_another_table_in_its_place(tmp_path):
+    world, table = World(), make(tmp_path, "first")
+    token = (await world.query(table, include_refresh_token=True)).end.refresh_token
+
+    remade = make_anew(table, "second")
+
+    for process in (world, World(world.grants)):
+        with pytest.raises(InvalidArgument, match=_BAD_REFRESH):
+            await process.query(remade, refresh_token=token)
+        # Nor by way of its pages.
+        with pytest.raises(InvalidArgument, match=_BAD_REFRESH):
+            await process.query(remade, refresh_token=token, max_files=2)
+    assert (await world.query(remade)).metadata["id"] == "second"
+
+
+async def test_a_refresh_of_a_version_that_the_table_in_its_place_does_not_have_is_refused(tmp_path):
+    world, table = World(), make(tmp_path, "first").commit(add("third"))
+    token = (await world.query(table, include_refresh_token=True)).end.refresh_token
+
+    remade = make_anew(table, "second")
+
+    words = f"version 2 of table {GRANT.table} is after the latest available version 1"
+    with pytest.raises(InvalidArgument, match=re.escape(words)):
+        await world.query(remade, refresh_token=token)
+
+
+async def test_a_refresh_goes_on_where_the_table_is_still_the_one_that_it_was(tmp_path):
+    world, table = World(), make(tmp_path, "first")
+    token = (await world.query(table, include_refresh_token=True)).end.refresh_token
+    # Its id is that of the version that is pinned, whatever it is by now.
+    table.commit({"metaData": {**table.metadata, "id": "other"}})
+
+    answer = await world.query(table, refresh_token=token, include_refresh_token=True)
+    again = await world.query(table, refresh_token=answer.end.refresh_token)
+
+    assert (answer.head.version, answer.metadata["id"]) == (1, "first")
+    assert (again.head.version, again.metadata["id"]) == (1, "first")
 
 
 async def test_pages_go_on_where_the_table_is_still_the_one_that_it_was(tmp_path):

@@ -14,7 +14,7 @@ from gateway.domain.log import commit_name
 from gateway.domain.table import AccessMode
 from gateway.errors import GatewayError, InvalidArgument, Unauthenticated, Unsupported
 from gateway.ports import Storage
-from gateway.services.snapshot.answer.page import MAX_FILES
+from gateway.services.snapshot.answer.batch import MAX_FILES
 from gateway.v1 import snapshot_pb2 as pb
 from tests.builders import STARTED_AT, Field, TableBuilder, add, numbers, rows, with_features
 from tests.fakes.storages import FakeStorages

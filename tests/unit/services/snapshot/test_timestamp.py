@@ -26,7 +26,7 @@ _ZONES = st.timedeltas(timedelta(hours=-14), timedelta(hours=14)).map(
     ],
 )
 def test_iso_8601_is_read_as_utc(text, expected):
-    assert parse_timestamp(text) == expected
+    assert parse_timestamp("timestamp", text) == expected
 
 
 @pytest.mark.parametrize(
@@ -46,12 +46,30 @@ def test_iso_8601_is_read_as_utc(text, expected):
 )
 def test_anything_else_is_refused(text):
     with pytest.raises(InvalidArgument, match="is not a timestamp in ISO 8601"):
-        parse_timestamp(text)
+        parse_timestamp("timestamp", text)
+
+
+def test_the_parameter_is_named():
+    with pytest.raises(InvalidArgument, match=r"^startingTimestamp 'soon' is not"):
+        parse_timestamp("startingTimestamp", "soon")
+
+
+@pytest.mark.parametrize("text", ["2022-01-01T00:00:00 00:00", "2022-01-01T00:00:00.5 02:00"])
+def test_a_plus_that_became_a_blank_is_answered_with_how_to_write_it(text):
+    with pytest.raises(InvalidArgument, match=r"write [+] as %2B"):
+        parse_timestamp("timestamp", text)
+
+
+def test_other_faults_have_no_such_hint():
+    for text in ("2022-01-01 00:00", "2022-01-01"):
+        with pytest.raises(InvalidArgument) as caught:
+            parse_timestamp("timestamp", text)
+        assert "%2B" not in caught.value.message
 
 
 def test_a_long_text_is_not_echoed_whole():
     with pytest.raises(InvalidArgument) as caught:
-        parse_timestamp("x" * 10_000)
+        parse_timestamp("timestamp", "x" * 10_000)
 
     assert len(caught.value.message) < 200
 
@@ -59,11 +77,11 @@ def test_a_long_text_is_not_echoed_whole():
 @settings(deadline=None)
 @given(st.datetimes(min_value=datetime(1900, 1, 1), max_value=datetime(2200, 1, 1), timezones=_ZONES))  # noqa: DTZ001 -- hypothesis wants bounds without a zone
 def test_what_python_writes_is_read_back(moment):
-    assert parse_timestamp(moment.isoformat()) == moment
+    assert parse_timestamp("timestamp", moment.isoformat()) == moment
 
 
 @settings(deadline=None)
 @given(st.text(max_size=40))
 def test_any_text_is_a_time_or_a_clear_error(text):
     with contextlib.suppress(InvalidArgument):
-        assert parse_timestamp(text).tzinfo is UTC
+        assert parse_timestamp("timestamp", text).tzinfo is UTC

@@ -21,7 +21,9 @@ from gateway.services.snapshot.token import (
     ChangePosition,
     FilePosition,
     FileTokens,
+    Pin,
     bind,
+    require_table,
 )
 from gateway.v1 import snapshot_pb2 as pb
 
@@ -32,13 +34,17 @@ REFRESH = Keys(current=Key(id="refresh", secret=b"2" * 32))
 BINDING = Binding(table_id="t", location="s3://b/t", principal="ann", shape="s")
 FILES = FilePosition(version=7, path="day=1/part-0.parquet", vector_id="", limit=None)
 CHANGES = ChangePosition(start=1, end=9, version=4, index=1000)
+PIN = Pin(version=7, table="orders")
 
 numbers = st.integers(0, 2**63 - 1)
 paths = st.text(max_size=60)
 file_positions = st.builds(
-    FilePosition, version=numbers, path=paths, vector_id=paths, limit=st.none() | numbers
+    FilePosition, version=numbers, path=paths, vector_id=paths, limit=st.none() | numbers, table=paths
 )
-change_positions = st.builds(ChangePosition, start=numbers, end=numbers, version=numbers, index=numbers)
+change_positions = st.builds(
+    ChangePosition, start=numbers, end=numbers, version=numbers, index=numbers, table=paths
+)
+pins = st.builds(Pin, version=numbers, table=paths)
 
 
 def tokens(at: datetime = NOON, page_keys: Keys = PAGE, refresh_keys: Keys = REFRESH) -> FileTokens:
@@ -80,10 +86,10 @@ def test_a_page_token_opens_to_the_change_that_it_was_made_of(position: ChangePo
     assert re.fullmatch(r"[A-Za-z0-9_-]+", token)
 
 
-@given(numbers)
-def test_a_refresh_token_opens_to_its_version(version: int) -> None:
-    token = tokens().make_refresh(version, BINDING)
-    assert tokens().open_refresh(token, BINDING) == version
+@given(pins)
+def test_a_refresh_token_opens_to_the_version_that_it_pins(pin: Pin) -> None:
+    token = tokens().make_refresh(pin, BINDING)
+    assert tokens().open_refresh(token, BINDING) == pin
     assert re.fullmatch(r"[A-Za-z0-9_-]+", token)
 
 
@@ -95,9 +101,9 @@ def test_a_page_token_with_any_bit_flipped_is_refused(position: FilePosition, pl
         tokens().open_page(token.decode(), BINDING, FilePosition)
 
 
-@given(numbers, st.integers(0), st.integers(0, 5))
-def test_a_refresh_token_with_any_bit_flipped_is_refused(version: int, place: int, bit: int) -> None:
-    token = bytearray(tokens().make_refresh(version, BINDING).encode())
+@given(pins, st.integers(0), st.integers(0, 5))
+def test_a_refresh_token_with_any_bit_flipped_is_refused(pin: Pin, place: int, bit: int) -> None:
+    token = bytearray(tokens().make_refresh(pin, BINDING).encode())
     token[place % len(token)] ^= 1 << bit
     with pytest.raises(InvalidArgument):
         tokens().open_refresh(token.decode(), BINDING)
@@ -120,14 +126,30 @@ def test_a_page_token_of_another_table_recipient_or_question_is_refused(field: s
 
 @pytest.mark.parametrize("field", ["table_id", "location", "principal"])
 def test_a_refresh_token_of_another_table_or_recipient_is_refused(field: str) -> None:
-    token = tokens().make_refresh(7, BINDING)
+    token = tokens().make_refresh(PIN, BINDING)
     with pytest.raises(InvalidArgument, match="refresh token is not valid"):
         tokens().open_refresh(token, replace(BINDING, **{field: "other"}))
 
 
 def test_a_refresh_token_is_good_for_other_predicates() -> None:
-    token = tokens().make_refresh(7, BINDING)
-    assert tokens().open_refresh(token, replace(BINDING, shape="other")) == 7
+    token = tokens().make_refresh(PIN, BINDING)
+    assert tokens().open_refresh(token, replace(BINDING, shape="other")) == PIN
+
+
+@pytest.mark.parametrize(
+    ("content", "refusal"),
+    [
+        (replace(FILES, table="orders"), "page token is not valid"),
+        (replace(CHANGES, table="orders"), "page token is not valid"),
+        (PIN, "refresh token is not valid for this table"),
+    ],
+)
+def test_a_token_is_refused_where_another_table_is_in_the_place_of_its_own(
+    content: FilePosition | ChangePosition | Pin, refusal: str
+) -> None:
+    require_table(content, "orders")
+    with pytest.raises(InvalidArgument, match=refusal):
+        require_table(content, "returns")
 
 
 def test_tokens_of_the_two_kinds_of_pages_are_not_mixed_up() -> None:
@@ -142,7 +164,7 @@ def test_a_page_token_is_no_refresh_token_even_with_one_key_for_both() -> None:
     with pytest.raises(InvalidArgument):
         same.open_refresh(same.make_page(FILES, BINDING), BINDING)
     with pytest.raises(InvalidArgument):
-        same.open_page(same.make_refresh(7, BINDING), BINDING, FilePosition)
+        same.open_page(same.make_refresh(PIN, BINDING), BINDING, FilePosition)
 
 
 def test_a_page_token_lives_as_long_as_it_is_said_to() -> None:
@@ -154,9 +176,9 @@ def test_a_page_token_lives_as_long_as_it_is_said_to() -> None:
 
 
 def test_a_refresh_token_lives_as_long_as_it_is_said_to() -> None:
-    token = tokens().make_refresh(7, BINDING)
+    token = tokens().make_refresh(PIN, BINDING)
     in_time, late = NOON + timedelta(hours=24, milliseconds=-1), NOON + timedelta(hours=24)
-    assert tokens(in_time).open_refresh(token, BINDING) == 7
+    assert tokens(in_time).open_refresh(token, BINDING) == PIN
     with pytest.raises(InvalidArgument, match="has expired"):
         tokens(late).open_refresh(token, BINDING)
 

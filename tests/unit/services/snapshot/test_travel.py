@@ -105,8 +105,8 @@ async def test_a_version_or_a_time_is_a_version_with_its_time(at, found):
     ("at", "message"),
     [
         (version(-1), "greater than or equal to 0"),
-        (version(5), "version 5 is after the latest available version 4"),
-        (time(4.1), "is after the latest available version 4"),
+        (version(5), "version 5 of table retail.sales.orders is after the latest available version 4"),
+        (time(4.1), "is after the latest available version 4, .*; leave it out to read the latest version"),
         (time(-0.1), r"greater than or equal to 2025-01-01T00:00:00\.000Z"),
         (TableAt(timestamp="yesterday"), "is not a timestamp"),
     ],
@@ -193,6 +193,54 @@ async def test_the_time_of_an_old_version_does_not_take_the_latest():
     assert (await table.view(version(2))).timestamp == _START_MS + 2 * 60_000
 
 
+_TELLING = {"delta.enableInCommitTimestamps": "true", "delta.inCommitTimestampEnablementVersion": "2"}
+
+
+def turn(table: Table, number: int, **configuration: str) -> None:
+    """Set the properties of the table by a commit."""
+    metadata = {"metaData": {"id": "t", "schemaString": "{}", "configuration": configuration}}
+    table.commit(number, metadata)
+
+
+async def times_of(table: Table, versions: range) -> list[list[float]]:
+    """Return in minutes when versions were made: as each is read, and as a range of them is."""
+    found = await table.range(version(versions[0]), version(versions[-1]))
+    read = [(await table.view(version(number))).timestamp for number in versions]
+    ranged = [found.history.timestamp_of(number) for number in versions]
+    return [[(ms - _START_MS) / 60_000 for ms in times] for times in (read, ranged)]
+
+
+async def test_a_version_has_one_time_after_commits_tell_theirs():
+    table = Table(5)
+    turn(table, 2, **_TELLING)
+
+    assert await times_of(table, range(5)) == [[0, 1, 12, 13, 14]] * 2
+
+
+async def test_a_version_has_one_time_after_commits_tell_theirs_no_longer():
+    table = Table(6)
+    turn(table, 2, **_TELLING)
+    turn(table, 4)
+
+    assert await times_of(table, range(6)) == [[0, 1, 2, 3, 4, 5]] * 2
+
+
+async def test_a_version_has_one_time_after_commits_tell_theirs_anew():
+    table = Table(7)
+    turn(table, 2, **_TELLING)
+    turn(table, 4)
+    turn(table, 5, **{**_TELLING, "delta.inCommitTimestampEnablementVersion": "5"})
+
+    assert await times_of(table, range(7)) == [[0, 1, 2, 3, 4, 15, 16]] * 2
+
+
+async def test_a_commit_that_tells_its_time_is_believed_where_the_latest_cannot_be_read():
+    table = Table(5, **{"delta.enableInCommitTimestamps": "true"})
+    table.reader.put(commit_name(4), b"nonsense")
+
+    assert (await table.view(version(2))).timestamp == _START_MS + 12 * 60_000
+
+
 async def test_a_version_whose_commit_is_gone_has_no_time():
     table = Table()
     table.checkpoint(4)
@@ -230,7 +278,11 @@ async def test_a_range_includes_both_of_its_ends(start, end, found):
 @pytest.mark.parametrize(
     ("start", "end", "message"),
     [
-        (version(5), _LATEST, "version 5 is after the latest available version 4"),
+        (
+            version(5),
+            _LATEST,
+            "version 5 of table retail.sales.orders is after the latest available version 4",
+        ),
         (time(4.5), _LATEST, "is after the latest available version 4"),
         (version(3), version(2), "ends with version 2, before its start, version 3"),
         (version(3), version(-1), "ends with version -1, before its start"),
@@ -321,7 +373,10 @@ async def test_a_pinned_version_is_found_however_old_an_answer_about_the_latest_
 
 @pytest.mark.parametrize("at", [_LATEST, version(9)])
 async def test_a_pinned_version_that_the_log_has_not_come_to_is_refused(at):
-    with pytest.raises(InvalidArgument, match="version 9 is after the latest available version 4"):
+    with pytest.raises(
+        InvalidArgument,
+        match=r"version 9 of table retail.* is after the latest available version 4",
+    ):
         await pinned(Table(), 9, at)
 
 

@@ -16,7 +16,9 @@ from gateway.domain.grant import Audience
 from gateway.domain.key import Key, Keys
 from gateway.domain.location import parse_location
 from gateway.ports import Storage, Storages
+from gateway.services.snapshot.answer.rendered import RenderedPages
 from gateway.services.snapshot.change_query import ChangeQueries
+from gateway.services.snapshot.fault_log import FaultLog
 from gateway.services.snapshot.file_query import FileQueries, HintSettings
 from gateway.services.snapshot.paging import PageLimits
 from gateway.services.snapshot.servicer import SnapshotServicer
@@ -118,12 +120,18 @@ class World:
             store=self.store,
             files=self.file_queries(self.store),
             changes=ChangeQueries(store=self.store, tokens=self._tokens, limits=self._limits),
+            faults=FaultLog(self.grants.clock),
         )
 
     def file_queries(self, store: SnapshotStore) -> FileQueries:
         """Return what answers queries for files, over another store."""
         return FileQueries(
-            store=store, tokens=self._tokens, limits=self._limits, hints=self._hints, metrics=self.metrics
+            store=store,
+            tokens=self._tokens,
+            limits=self._limits,
+            hints=self._hints,
+            rendered=RenderedPages(64 * 1024 * 1024, self.metrics),
+            metrics=self.metrics,
         )
 
     def grant(self, table: TableBuilder, **changes: Any) -> str:

@@ -11,7 +11,8 @@ import polars as pl
 from gateway.domain.grant import Grant
 from gateway.ports import LogFile
 from gateway.services.snapshot.answer.batch import render_batch
-from gateway.services.snapshot.answer.page import ActionKind, LineFormat
+from gateway.services.snapshot.answer.line import ActionKind, LineFormat
+from gateway.services.snapshot.answer.rendered import RenderedPages
 from gateway.services.snapshot.log.metadata import Metadata
 from gateway.services.snapshot.log.protocol import Protocol
 from gateway.services.snapshot.log.schema import CDC, ENCODED, FILES, REMOVE
@@ -19,6 +20,7 @@ from gateway.services.snapshot.state.files import Files
 from gateway.services.snapshot.state.snapshot import Snapshot
 from gateway.v1 import snapshot_pb2 as pb
 from tests.builders import STARTED_AT
+from tests.fakes.snapshot_metrics import FakeSnapshotMetrics
 
 PARQUET = LineFormat(response_format=pb.RESPONSE_FORMAT_PARQUET)
 DELTA = LineFormat(response_format=pb.RESPONSE_FORMAT_DELTA)
@@ -36,6 +38,11 @@ _PLAIN = {"partitionValues": {}, "size": 1, "modificationTime": 0, "dataChange":
 def render_rows(rows: pl.DataFrame, kind: ActionKind, line: LineFormat, grant: Grant) -> pb.FilePage:
     """Render rows as one page, however large."""
     return render_batch(rows, kind, line, grant).page(0, rows.height)
+
+
+def no_lines() -> RenderedPages:
+    """Return what keeps no pages."""
+    return RenderedPages(0, FakeSnapshotMetrics())
 
 
 def rows_of(*rows: Mapping[str, Any], kind: ActionKind = ActionKind.FILE) -> pl.DataFrame:

@@ -11,9 +11,10 @@ import pytest
 from gateway.demo.schema import Field, schema_string
 from gateway.errors import Unsupported
 from gateway.services.snapshot.answer.head import render_head, render_metadata, render_protocol
+from gateway.services.snapshot.answer.line import ActionKind
 from gateway.services.snapshot.answer.negotiation import choose_format
 from gateway.services.snapshot.answer.order import page_rows
-from gateway.services.snapshot.answer.page import ActionKind, render_files
+from gateway.services.snapshot.answer.page import render_files
 from gateway.services.snapshot.log.protocol import Protocol
 from gateway.v1 import snapshot_pb2 as pb
 from tests.fakes.grants import GRANT
@@ -21,6 +22,7 @@ from tests.unit.services.snapshot.answer.pages import (
     DELTA,
     PARQUET,
     many,
+    no_lines,
     render_rows,
     rows_of,
     seen,
@@ -45,13 +47,7 @@ PYTHON_CHANGES = pb.ReaderCapabilities(
 )
 SPARK_RESOLVES = pb.ReaderCapabilities(
     response_formats=[pb.RESPONSE_FORMAT_PARQUET, pb.RESPONSE_FORMAT_DELTA],
-    reader_features=[
-        "deletionVectors",
-        "columnMapping",
-        "timestampNtz",
-        "typeWidening-preview",
-        "typeWidening",
-    ],
+    reader_features=[*PYTHON_FEATURES, "typewidening-preview", "typewidening"],
 )
 NO_HEADER = pb.ReaderCapabilities()
 
@@ -123,7 +119,9 @@ def test_python_learns_from_the_metadata_what_it_would_have_to_declare():
 
 @_FORMATS
 def test_python_fails_on_a_blank_line_and_there_is_none(line):
-    lines = head(snapshot_of(), line) + b"".join(map(splice, render_files(many(3), line, GRANT)))
+    lines = head(snapshot_of(), line) + b"".join(
+        map(splice, render_files(many(3), line, GRANT, rendered=no_lines()))
+    )
 
     assert lines.endswith(b"}\n")
     assert all(lines.decode().splitlines())
@@ -291,8 +289,8 @@ def test_spark_needs_the_id_of_a_file_with_deletion_vectors_and_takes_no_relativ
 def test_spark_refreshes_urls_by_ids_which_are_those_of_the_first_answer(line):
     files = many(5)
 
-    first = seen_files(*render_files(files, line, GRANT))
-    again = seen_files(*render_files(files, line, GRANT, limit=10**6))
+    first = seen_files(*render_files(files, line, GRANT, rendered=no_lines()))
+    again = seen_files(*render_files(files, line, GRANT, limit=10**6, rendered=no_lines()))
 
     assert [file["id"] for file in first] == [file["id"] for file in again]
 
@@ -310,7 +308,9 @@ def test_spark_reading_page_by_page_gets_each_file_once(line):
     ]
 
     assert end is None
-    assert sorted(ids) == sorted(file["id"] for file in seen_files(*render_files(files, line, GRANT)))
+    assert sorted(ids) == sorted(
+        file["id"] for file in seen_files(*render_files(files, line, GRANT, rendered=no_lines()))
+    )
 
 
 def test_spark_casts_partition_values_and_gets_null_as_null():

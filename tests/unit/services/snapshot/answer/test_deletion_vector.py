@@ -116,3 +116,17 @@ def test_a_vector_that_is_damaged_or_out_of_reach_is_refused(damaged, reason):
 def test_a_name_that_stands_for_more_than_a_uuid_is_refused():
     with pytest.raises(Unsupported, match="stands for no UUID"):
         find_vectors(column(vector("u", "#" * 20)), GRANT)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [("p", "s3://archive/orders/" + "é" * 10_000), ("u", "a" * 20_000 + "ab^-aqEH.-t@S}K{vb[*k^")],
+)
+def test_a_vector_at_a_path_that_no_store_has_is_refused(place):
+    for require in (require_vectors, find_vectors):
+        with pytest.raises(Unsupported, match="too long a path"):
+            require(column(vector(*place)), GRANT)
+
+
+def test_a_vector_that_is_not_in_a_file_may_be_long():
+    require_vectors(column(vector("i", "a" * 20_000)), GRANT)

@@ -4,13 +4,16 @@ import json
 
 import pytest
 
-from gateway.services.snapshot.answer.page import MAX_FILES, render_files
+from gateway.services.snapshot.answer.batch import MAX_FILES
+from gateway.services.snapshot.answer.page import render_files
 from tests.fakes.grants import GRANT
-from tests.unit.services.snapshot.answer.pages import DELTA, PARQUET, files_of, many
+from tests.unit.services.snapshot.answer.pages import DELTA, PARQUET, files_of, many, no_lines
 
 
 def count_of(files, limit, line=PARQUET, **options) -> int:
-    return sum(page.files for page in render_files(files, line, GRANT, limit=limit, **options))
+    return sum(
+        page.files for page in render_files(files, line, GRANT, limit=limit, rendered=no_lines(), **options)
+    )
 
 
 def counted(*records):
@@ -67,7 +70,7 @@ def test_a_limit_counts_only_what_the_predicates_keep():
 def test_a_limit_reaches_over_pages():
     files = many(12 * MAX_FILES, stats='{"numRecords":2}')
 
-    pages = list(render_files(files, PARQUET, GRANT, limit=2 * 10 * MAX_FILES + 1))
+    pages = list(render_files(files, PARQUET, GRANT, limit=2 * 10 * MAX_FILES + 1, rendered=no_lines()))
 
     assert [page.files for page in pages] == [*[MAX_FILES] * 10, 1]
 

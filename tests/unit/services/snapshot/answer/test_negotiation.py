@@ -62,8 +62,11 @@ def test_who_takes_both_gets_delta_where_a_feature_is_in_use():
     assert choose(MAPPED, _PARQUET, _DELTA, features=["columnmapping"]) == _DELTA
 
 
-def test_declared_features_are_compared_without_regard_to_case():
-    assert choose(MAPPED, _DELTA, features=["ColumnMapping"]) == _DELTA
+def test_a_feature_is_known_however_the_table_spells_it():
+    spelled = table("COLUMNmapping", configuration={"delta.columnMapping.mode": "name"})
+
+    assert choose(spelled, _DELTA, features=["columnmapping"]) == _DELTA
+    assert "uses COLUMNmapping, which the request does not declare" in refusal(spelled, _DELTA)
 
 
 @pytest.mark.parametrize("discovery", [True, False])

@@ -3,11 +3,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.services.snapshot.answer.order import page_rows
-from tests.unit.services.snapshot.answer.pages import files_of
+from gateway.services.snapshot.answer.order import order_of, page_rows
+from tests.unit.services.snapshot.answer.pages import files_of, many
 
 
 def vector(place: str):
@@ -87,3 +88,45 @@ def test_pages_are_all_files_in_order_whichever_way_the_log_was_read(rows, count
 
         assert [path for page in pages for path in page] == expected
         assert all(len(page) == count for page in pages[:-1])
+
+
+def test_files_are_sorted_once_for_all_pages():
+    files = many(10)
+    first = order_of(files)
+    walk(files, None, 3)
+
+    assert files.columns.find_order() is first
+    assert first.dtype == pl.UInt32
+
+
+@pytest.mark.parametrize("kept", [1, 7, 50_000])
+def test_pages_of_many_rows_of_which_few_are_kept_have_each_of_them_once(kept):
+    files = many(100_000)
+    mask = pl.select(pl.int_range(100_000) % kept == kept // 2).to_series()
+    expected = files.frame.filter(mask)["path"].sort().to_list()
+
+    pages = walk(files, mask, 1 + len(expected) // 3)
+
+    assert [path for page in pages for path in page] == expected
+
+
+def test_what_grew_is_in_an_order_of_its_own():
+    files = files_of({"path": "b"}, {"path": "d"})
+    assert walk(files, None, 1) == [["b"], ["d"]]
+    grown = replace(
+        files,
+        frame=pl.concat([files.frame, files_of({"path": "a"}, {"path": "c"}).frame]),
+        num_files=4,
+        columns=files.columns.grown(),
+    )
+
+    assert walk(grown, None, 3) == [["a", "b", "c"], ["d"]]
+    assert walk(files, None, 3) == [["b", "d"]]
+
+
+def test_a_page_goes_on_after_a_file_whose_path_is_there_twice():
+    gone = [{"path": "a"}, {"path": "a", "deletionVector": vector("1")}]
+    files = files_of(*gone, {"path": "a", "deletionVector": vector("2")}, live=[False, False, True])
+
+    assert [page_rows(files, None, after, 1)[0].height for after in (None, ("a", ""), ("a", "i1"))] == [1] * 3
+    assert page_rows(files, None, ("a", "i2"), 1)[0].is_empty()

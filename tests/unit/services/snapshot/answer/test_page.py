@@ -10,16 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.errors import Unsupported
-from gateway.services.snapshot.answer.page import (
-    MAX_BYTES,
-    MAX_FILES,
-    MAX_STATS_BYTES,
-    ActionKind,
-    fitting,
-    join_pages,
-    render_actions,
-    render_files,
-)
+from gateway.services.snapshot.answer.batch import MAX_BYTES, MAX_FILES
+from gateway.services.snapshot.answer.fitting import fitting
+from gateway.services.snapshot.answer.line import MAX_STATS_BYTES, ActionKind
+from gateway.services.snapshot.answer.page import join_pages, render_actions, render_files
 from gateway.v1 import snapshot_pb2 as pb
 from tests.fakes.grants import GRANT
 from tests.unit.services.snapshot.answer.pages import (
@@ -29,6 +23,7 @@ from tests.unit.services.snapshot.answer.pages import (
     SCHEMAS,
     files_of,
     many,
+    no_lines,
     render_rows,
     rows_of,
     seen,
@@ -57,7 +52,7 @@ _INLINE = {
 
 
 def pages_of(files, line=PARQUET, **options):
-    return list(render_files(files, line, GRANT, **options))
+    return list(render_files(files, line, GRANT, rendered=no_lines(), **options))
 
 
 def page_of(*rows, kind=ActionKind.FILE, line=PARQUET):
@@ -409,7 +404,7 @@ def test_a_page_is_rendered_when_it_is_asked_for():
     broken = {"path": "s3://elsewhere/x", "encoded": None}
     good = [{"path": f"f{number}"} for number in range(MAX_FILES)]
 
-    pages = render_files(files_of(*good, broken), PARQUET, GRANT)
+    pages = render_files(files_of(*good, broken), PARQUET, GRANT, rendered=no_lines())
 
     # The first page comes though one after it cannot be rendered.
     assert next(pages).files == MAX_FILES

@@ -9,9 +9,9 @@ from datetime import timedelta
 from typing import Any
 
 from gateway.domain.grant import Grant
-from gateway.services.snapshot.changes.asked import ChangeCursor, ChangesAsked, ChangesHead, ChangeSource
 from gateway.services.snapshot.changes.feed import open_feed
-from gateway.services.snapshot.changes.reader import Changes
+from gateway.services.snapshot.changes.question import ChangeCursor, ChangesAsked, ChangeSource
+from gateway.services.snapshot.changes.reader import Changes, ChangesHead
 from gateway.services.snapshot.changes.reading import ChangeRange
 from gateway.services.snapshot.changes.stream import open_stream
 from gateway.services.snapshot.log.history import read_history
@@ -42,6 +42,10 @@ class NoMetrics:
     def count_pruned(self, kept: int, dropped: int) -> None: ...
 
     def set_memory(self, snapshots: int, size: int) -> None: ...
+
+    def count_segment(self, *, is_kept: bool) -> None: ...
+
+    def set_lines(self, size: int) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -119,7 +119,7 @@ def test_no_line_of_a_commit_moves_its_actions_to_another():
     "fields", [{"path": "a" * 20_000}, {"path": "a", "tags": {"k": "v" * 2_000_000}}], ids=["path", "tags"]
 )
 def test_a_file_of_which_no_answer_can_tell_is_refused(action, fields):
-    with pytest.raises(Unsupported, match=r"log is damaged: 00000000000000000002\.json .* bytes"):
+    with pytest.raises(Unsupported, match=r"goes beyond what is read: 00000000000000000002\.json .* bytes"):
         parse_commits([file_of(1, add("a")), file_of(2, {action: {"size": 1, **fields}})])
 
 

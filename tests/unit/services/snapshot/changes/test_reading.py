@@ -7,6 +7,7 @@ from gateway.services.snapshot.changes.reading import ChangeRange, CommitReader
 from tests.builders import add, numbers
 from tests.fakes.log_reader import FakeLogReader
 from tests.unit.services.snapshot.changes.answers import source_of
+from tests.unit.services.snapshot.log.watched import watch
 
 
 async def reader_of(table, reader=None):
@@ -73,3 +74,18 @@ async def test_a_version_that_only_a_checkpoint_knows_has_no_changes_to_tell(tmp
 
     with pytest.raises(InvalidArgument, match="no longer holds the changes of version 0"):
         reader.require(ChangeRange(first=0, last=0))
+
+
+async def test_what_a_range_requires_is_known_without_a_look_at_its_commits(tmp_path):
+    table = numbers(tmp_path)
+    for version in range(5):
+        table.commit(add(f"file-{version}"))
+    source = await source_of(table)
+    listing, commits = watch(source.listing)
+    reader = CommitReader(source.log, listing, source.history)
+
+    reader.require(ChangeRange(first=0, last=4))
+    with pytest.raises(InvalidArgument, match=r"changes of version 1000000000000000$"):
+        reader.require(ChangeRange(first=0, last=10**15))
+
+    assert commits.looks == 0

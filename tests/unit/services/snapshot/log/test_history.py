@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 from datetime import UTC, datetime, timedelta
 
@@ -130,6 +131,29 @@ async def test_a_commit_is_as_old_as_it_says_where_the_table_has_it_so():
     assert await history.version_from(at(201)) == 2
     await history.load(range(3))
     assert timestamps(history) == [100, 200, 300]
+
+
+async def test_the_times_of_many_commits_are_read_some_at_a_time():
+    reader = reader_of(dict.fromkeys(range(2500), 9000), {version: 100 + version for version in range(2500)})
+    history = await history_in(reader, 0)
+    others, waiting = len(asyncio.all_tasks()), []
+    reader.before_read = lambda _: waiting.append(len(asyncio.all_tasks()) - others)
+
+    await history.load(range(2500))
+
+    assert timestamps(history) == [100 + version for version in range(2500)]
+    assert len(waiting) == 2500
+    assert max(waiting) <= 1024
+
+
+async def test_the_versions_are_not_looked_at_one_by_one_where_all_are_as_old_as_their_files():
+    history = await history_of({0: 1000, 1: 2000})
+    versions = iter(range(2))
+
+    await history.load(versions)
+
+    assert list(versions) == [0, 1]
+    assert timestamps(history) == [1000, 2000]
 
 
 async def test_commits_from_before_that_are_as_old_as_their_files():

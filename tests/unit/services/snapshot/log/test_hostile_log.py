@@ -14,6 +14,7 @@ from gateway.services.snapshot.log.listing import list_log, list_recent
 from gateway.services.snapshot.log.loading import load_version
 from tests.builders import add
 from tests.fakes.faulty_log_reader import FaultyLogReader
+from tests.unit.services.snapshot.log.parquet_files import described, group, leaf
 
 _TABLE: list[dict[str, Any]] = [
     {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
@@ -89,3 +90,32 @@ async def test_a_hint_that_is_larger_than_any_is_done_without():
     reader.put("_last_checkpoint", json.dumps({"version": 1, "more": "x" * 5_000_000}).encode())
 
     assert sorted((await list_recent(reader.log)).commits) == [0, 1, 2]
+
+
+async def test_a_checkpoint_whose_columns_are_nested_too_deeply_is_passed_over():
+    reader = reader_with_commits(2)
+    columns = [group("schema", 1), group("add", 1), *([group("g", 1)] * 1300), leaf("x")]
+    reader.put(checkpoint_name(1), described(*columns))
+    fallbacks: list[str] = []
+
+    loaded = await load_version(reader.log, await list_log(reader.log), 1, count_fallback=fallbacks.append)
+
+    assert loaded.checkpoint == []
+    assert fallbacks == ["checkpoint"]
+
+
+async def test_the_parts_of_a_checkpoint_refer_to_so_many_sidecars_together():
+    reader = reader_with_commits(1)
+    reader.remove(commit_name(0))
+    for part in (1, 2):
+        named = pl.DataFrame({"sidecar": [{"path": f"{part}-{n}"} for n in range(5001)]})
+        content = io.BytesIO()
+        table = pl.DataFrame(
+            {"protocol": [{"minReaderVersion": 1}], "metaData": [{"id": "t", "schemaString": "{}"}]}
+        )
+        pl.concat([table, named], how="diagonal").write_parquet(content)
+        reader.put(f"{version_prefix(0)}.checkpoint.{part:010}.{2:010}.parquet", content.getvalue())
+
+    with pytest.raises(Unsupported, match="refers to more than 10000 sidecars"):
+        await load_version(reader.log, await list_log(reader.log), 0)
+    assert not [name for name in reader.read if "_sidecars" in name]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from gateway.domain.log import checkpoint_name, commit_name, compaction_name, version_prefix
 from gateway.errors import InvalidArgument, Unavailable
 from gateway.ports import LogFile
-from gateway.services.snapshot.log.listing import list_log, list_recent, read_listing
+from gateway.services.snapshot.log.listing import list_log, list_recent, look_through, read_listing
 from tests.fakes.faulty_log_reader import STARTED_AT, FaultyLogReader
 
 _UUIDS = ("80a083e8-7026-4e79-81be-64bd76c43a11", "3a0d65cd-4056-49b8-937b-95f9e3ee90e5")
@@ -183,3 +184,25 @@ async def test_a_stale_hint_costs_a_longer_listing():
 
     assert sorted(listing.checkpoints) == [2, 6]
     assert listing.latest == 8
+
+
+@pytest.mark.parametrize(("commits", "is_aside"), [(999, False), (1000, True)])
+async def test_a_listing_of_many_files_is_looked_through_aside(commits, is_aside):
+    listing = listing_of(*map(commit_name, range(commits)))
+
+    def look(seen, number):
+        return seen is listing, number, threading.get_ident() != this_thread
+
+    this_thread = threading.get_ident()
+    assert await look_through(FaultyLogReader().log, listing, look, 7) == (True, 7, is_aside)
+
+
+async def test_what_a_look_through_a_listing_raises_is_raised():
+    for count in (1, 1000):
+        listing = listing_of(*map(commit_name, range(count)))
+        with pytest.raises(InvalidArgument, match="as it was"):
+            await look_through(FaultyLogReader().log, listing, _refuse)
+
+
+def _refuse(_: object) -> None:
+    raise InvalidArgument("as it was")

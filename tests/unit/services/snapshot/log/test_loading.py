@@ -195,6 +195,20 @@ async def test_a_sidecar_that_is_of_no_use_makes_its_checkpoint_so(harm):
     assert paths_of(await load(reader)) == ["0", "1", "2", "3", "4"]
 
 
+async def test_sidecars_may_be_named_by_the_whole_uri_of_the_tables_own_directory():
+    reader = table()
+    [sidecar] = to_sidecars(state(3)[2:], 1)
+    reader.put("_sidecars/s.parquet", sidecar)
+    named = {"sidecar": {"path": "s3://lake/t/_delta_log/_sidecars/s.parquet"}}
+    checkpoint = {"checkpointMetadata": {"version": 3}}
+    reader.put(f"{version_prefix(3)}.checkpoint.{_UUID}.json", lines(checkpoint, *state(3)[:2], named))
+    reader.remove(commit_name(0))
+
+    await load(reader)
+
+    assert "_sidecars/s.parquet" in reader.read
+
+
 @pytest.mark.parametrize(
     "path", ["../x.parquet", "a/b.parquet", "s3://other/x.parquet", "%2e%2e", "a%2Fb", "/x"]
 )

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gateway.services.snapshot.log.beyond import Beyond
 from gateway.services.snapshot.log.parsed import partition_values_of, stats_of
 
 _AT = datetime(2024, 2, 29, 1, 2, 3, 456_000, UTC)
@@ -62,6 +63,27 @@ def test_a_value_is_written_as_writers_do(value, dtype, text):
 )
 def test_a_value_that_json_does_not_have_is_left_out(value, dtype):
     assert stats(value, dtype) == '{"minValues":{}}'
+
+
+def test_a_time_that_nanoseconds_cannot_reach_is_left_out():
+    times = pl.Series("c", [2**63 - 1, 0, None]).cast(pl.Datetime("ns"))
+    parsed = pl.DataFrame({"maxValues": times.to_frame().to_struct()}).to_struct("p")
+
+    assert stats_of(parsed).to_list() == [
+        '{"maxValues":{}}',
+        '{"maxValues":{"c":"1970-01-01T00:00:00.000Z"}}',
+        '{"maxValues":{}}',
+    ]
+
+
+def test_a_partition_value_that_nanoseconds_cannot_reach_is_not_made_up():
+    times = pl.Series("c", [0, 2**63 - 1, None]).cast(pl.Datetime("ns"))
+
+    assert partition_values_of(times.head(1).to_frame().to_struct("p")).to_list() == [
+        {"c": "1970-01-01T00:00:00.000Z"}
+    ]
+    with pytest.raises(Beyond, match="a time before 1677 or after 2262 for a partition value"):
+        partition_values_of(times.to_frame().to_struct("p"))
 
 
 @pytest.mark.parametrize("dtype", [pl.Binary, pl.List(pl.Int64), pl.Struct({"metadata": pl.Binary})])

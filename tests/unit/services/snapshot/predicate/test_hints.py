@@ -143,3 +143,31 @@ def test_a_damaged_schema_skips_every_hint():
     damaged = metadata_with()
 
     assert hints_of(damaged, "c = 1", predicate=json.dumps(EQUAL)).skipped == {"sql": 1, "json": 1}
+
+
+def test_no_more_casts_are_made_than_a_query_can_afford():
+    metadata = metadata_with(column("c", "long"), column("p", "string"), partitions=("p",))
+    casts = [f"CAST(p AS DECIMAL({digits}, 2)) > 0" for digits in range(3, 33)]
+    # Each as often as it likes, as it is made once.
+    hints = hints_of(metadata, *(text for text in casts for _ in range(5)))
+
+    assert (hints.used["sql"], hints.skipped["sql"]) == (100, 50)
+
+
+def test_no_more_columns_are_read_than_a_query_can_afford():
+    names = [f"c{number}" for number in range(30)]
+    metadata = metadata_with(*(column(name, "long") for name in names))
+
+    hints = hints_of(metadata, *(f"{name} > 1" for name in names), "c0 < 9")
+
+    assert (hints.used["sql"], hints.skipped["sql"]) == (21, 10)
+    assert hints_of(metadata, " OR ".join(f"{name} > 1" for name in names)).used["sql"] == 0
+
+
+def test_a_hint_of_too_many_columns_leaves_room_for_those_after_it():
+    names = [f"c{number}" for number in range(30)]
+    metadata = metadata_with(*(column(name, "long") for name in names))
+
+    hints = hints_of(metadata, " AND ".join(f"{name} > 1" for name in names), "c1 = 1", "c2 = 2")
+
+    assert (hints.used["sql"], hints.skipped["sql"]) == (2, 1)

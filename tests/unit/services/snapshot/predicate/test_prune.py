@@ -6,7 +6,17 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
+from gateway.services.snapshot.log.actions import read_checkpoint
 from gateway.services.snapshot.predicate.prune import find_kept
+from gateway.services.snapshot.state.growth import start
+from tests.unit.services.snapshot.log.parquet_files import (
+    INT96,
+    LONG,
+    Values,
+    columns_file,
+    julian,
+    plain,
+)
 from tests.unit.services.snapshot.predicate.tables import (
     column,
     files_of,
@@ -516,6 +526,62 @@ def test_the_farthest_times_and_dates_do_not_run_over():
         assert kept_by(files_of(None, parsed=parsed), metadata_with(column("c", kind)), sql) == [True]
 
 
+@pytest.mark.parametrize("has_texts", [True, False], ids=["with texts", "without texts"])
+@pytest.mark.parametrize(
+    ("low", "high", "sql", "kept"),
+    [
+        (-719_162, 18_262, "c < '2024-01-01T00:00:00Z'", True),
+        (-719_162, 18_262, "c > '2024-01-01T00:00:00Z'", False),
+        (18_262, 2_932_896, "c > '2300-01-01T00:00:00Z'", True),
+        (18_262, 2_932_896, "c = '9999-12-31T00:00:00Z'", True),
+        (18_262, 2_932_896, "c < '2019-12-31T00:00:00Z'", False),
+        (18_262, 18_263, "c > '2021-01-01T00:00:00Z'", False),
+    ],
+)
+def test_times_of_a_checkpoint_that_an_old_encoding_cannot_tell_are_unknown(low, high, sql, kept, has_texts):
+    def long(number: int) -> Values:
+        return Values(encoded=number.to_bytes(8, "little"), count=1, kind=LONG)
+
+    def time(day: int) -> Values:
+        return Values(encoded=julian(day), count=1, kind=INT96)
+
+    columns: dict[tuple[str, ...], Values] = {
+        ("add", "path"): Values(encoded=plain(b"a"), count=1),
+        ("add", "size"): long(1),
+        ("add", "stats_parsed", "numRecords"): long(2),
+        ("add", "stats_parsed", "minValues", "c"): time(low),
+        ("add", "stats_parsed", "maxValues", "c"): time(high),
+        ("add", "stats_parsed", "nullCount", "c"): long(0),
+    }
+    if has_texts:
+        columns["add", "stats"] = Values(encoded=plain(b"{}"), count=1)
+    checkpoint = read_checkpoint("c.parquet", columns_file(columns))
+
+    assert kept_by(start([checkpoint]), metadata_with(column("c", "timestamp")), sql) == [kept]
+    assert "2262" not in checkpoint.files["stats"].item()
+
+
+@pytest.mark.parametrize("letter", ["x", "ü", "\N{GRINNING FACE}"])
+def test_of_a_long_text_so_much_is_kept_as_leaves_no_file_out(letter):
+    text = letter * 200_000
+    values, counts = pl.Struct({"c": pl.String}), pl.Struct({"c": pl.Int64})
+    shape = pl.Struct({"numRecords": pl.Int64, "minValues": values, "maxValues": values, "nullCount": counts})
+    row = {"numRecords": 1, "minValues": {"c": text}, "maxValues": {"c": text}, "nullCount": {"c": 0}}
+    files = files_of(None, parsed=pl.Series([row], dtype=shape))
+    metadata = metadata_with(column("c", "string"))
+
+    for kept in (
+        f"c = '{text[:5000]}'",
+        f"c >= '{text[:5000]}'",
+        f"c > '{text[:300]}'",
+        f"c <= '{letter * 257}'",
+    ):
+        assert kept_by(files, metadata, kept) == [True]
+    for left_out in ("c = 'a'", f"c < '{text[:200]}'", f"c > '{letter * 10}\U0010ffff'"):
+        assert kept_by(files, metadata, left_out) == [False]
+    assert files.columns.memory < 5000
+
+
 def test_long_lists_are_searched():
     files = files_of(*(stats_of(value * 10, value * 10 + 5, 0, 1) for value in range(5)), stats_of())
     items = ", ".join(str(value) for value in [7, 8, 13, 38, *range(1000, 9000)])
@@ -529,6 +595,11 @@ def test_mixed_lists_are_compared_one_by_one():
     assert kept_by(files, LONGS, "c IN (10, 11.5)") == [False]
     assert kept_by(files, LONGS, "c IN (10, 8.5)") == [True]
     assert kept_by(files, LONGS, f"c IN (11.5{', 10' * 30})") == [True]
+
+
+@pytest.mark.parametrize("sql", ["c IN ()", "c NOT IN ()", "nowhere IN ()"])
+def test_an_empty_list_says_nothing(sql):
+    assert kept_by(files_of(stats_of(1, 2)), LONGS, sql) == [True]
 
 
 def test_a_table_without_files_has_none_to_keep():

@@ -161,3 +161,71 @@ def test_what_is_forgotten_while_it_is_made_is_still_returned():
 
     assert numbers(columns, make, "a", "b", height=2) == {"a": [0, 1], "b": [0, 1]}
     assert not columns.has("a", 2)
+
+
+def test_what_was_made_longest_ago_makes_room_for_what_is_asked_for_now():
+    columns, maker = Columns(max_columns=2), Maker()
+    for key in "abc":
+        numbers(columns, maker, key, height=2)
+
+    assert [columns.has(key, 2) for key in "abc"] == [False, True, True]
+    assert numbers(columns, maker, "b", "c", height=2) == {"b": [0, 1], "c": [0, 1]}
+    assert len(maker.calls) == 3
+
+
+def test_as_much_makes_room_as_it_takes_and_what_is_asked_for_with_it_stays():
+    columns, maker = Columns(max_bytes=48), Maker()
+    for key in "abc":
+        numbers(columns, maker, key, height=2)
+    grown = columns.grown()
+    numbers(grown, maker, "a", "d", height=3)
+
+    assert [grown.has(key, 2) for key in "abcd"] == [True, False, False, True]
+    assert grown.memory == 48
+    assert columns.memory == 48
+
+
+def test_what_does_not_fit_at_all_drives_nothing_out_for_good():
+    columns, maker = Columns(max_bytes=40), Maker()
+    numbers(columns, maker, "a", height=2)
+    numbers(columns, maker, "b", height=100)
+
+    assert columns.memory <= 40
+    assert numbers(columns, maker, "a", height=2) == {"a": [0, 1]}
+
+
+def test_the_order_is_made_once_and_apart_from_the_columns():
+    columns, maker = Columns(max_columns=1, max_bytes=16), Maker()
+    numbers(columns, maker, "a", height=2)
+    made = []
+
+    def make():
+        made.append(1)
+        return pl.Series([1, 0], dtype=pl.UInt32)
+
+    assert columns.find_order() is None
+    assert [columns.get_order(make).to_list() for _ in range(2)] == [[1, 0]] * 2
+    assert len(made) == 1
+    assert (columns.has("a", 2), columns.memory, columns.order_memory) == (True, 16, 8)
+
+
+def test_an_order_is_of_one_version_and_is_forgotten_with_the_columns():
+    columns = Columns()
+    columns.get_order(lambda: pl.Series([0], dtype=pl.UInt32))
+
+    assert columns.grown().find_order() is None
+    columns.clear()
+    assert (columns.find_order(), columns.order_memory) == (None, 0)
+
+
+def test_threads_that_ask_for_the_order_at_once_share_one_making():
+    columns, calls = Columns(), []
+
+    def make():
+        calls.append(1)
+        return pl.Series(range(100), dtype=pl.UInt32)
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: columns.get_order(make).len(), range(8)))
+
+    assert (found, len(calls)) == ([100] * 8, 1)

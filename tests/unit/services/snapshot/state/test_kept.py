@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -290,3 +291,21 @@ def test_the_bound_always_holds(steps):
         else:
             world.kept.ask(location)
         assert world.metrics.memory[1] <= 4 * TEN.memory
+
+
+def test_an_order_counts_and_goes_before_what_was_asked_for_lately():
+    world = World(2 * TEN.memory + 40)
+    files = files_of(10, stock=True)
+    latest = snapshot_of(files)
+    world.keep(A, latest)
+    world.keep(B)
+    before = world.metrics.memory[1]
+    files.columns.get_order(lambda: pl.Series(range(10), dtype=pl.UInt32))
+    world.kept.measure(A, latest)
+    assert world.metrics.memory[1] == before + 40
+
+    files.columns.clear()
+    files.columns.get_order(lambda: pl.Series(range(20), dtype=pl.UInt32))
+    world.kept.measure(A, latest)
+    assert world.knows(A, B) == [True, True]
+    assert files.columns.order_memory == 0

@@ -18,6 +18,7 @@ from gateway.services.snapshot.state.store import SnapshotStore
 from tests.builders import STARTED_AT, STEP, add, location_of, numbers, remove, rows
 from tests.fakes.log_reader import FakeLogReader
 from tests.fakes.snapshot_metrics import FakeSnapshotMetrics
+from tests.unit.services.snapshot.log.watched import watch
 
 _MEMORY = 1024 * 1024
 
@@ -413,6 +414,21 @@ async def test_a_log_of_many_files_is_listed_aside(store, log, table):
         os.link(table.log / commit_name(1), table.log / commit_name(version))
 
     assert await store.latest_version(log) == 1199
+
+
+@pytest.mark.parametrize("known", [None, 10])
+async def test_a_log_of_many_files_is_gone_through_aside(store, log, table, known):
+    for version in range(2, 1200):
+        os.link(table.log / commit_name(1), table.log / commit_name(version))
+    whole = await store.list_log(log)
+    if known is not None:
+        await store.at(log, whole, known)
+    listing, commits = watch(whole)
+
+    assert (await store.at(log, listing, 1199)).files.num_files == 2
+
+    assert commits.looks < 10
+    assert commits.looks_aside > 1000
 
 
 async def test_paths_are_those_of_the_files_on_disk(store, reader, tmp_path):

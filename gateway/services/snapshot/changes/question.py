@@ -1,4 +1,4 @@
-"""What is asked of a table's changes, of what, and what the answer begins with."""
+"""What is asked of a table's changes, and of what."""
 
 from __future__ import annotations
 
@@ -47,14 +47,3 @@ class ChangeSource:
     # None when no commit tells when it was made.
     history: History | None = field(repr=False)
     grant: Grant
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangesHead:
-    # The version that the changes start with.
-    version: int
-    # The id that the table has in its metadata there.
-    table: str
-    response_format: pb.ResponseFormat.ValueType
-    # Protocol, then metadata: two lines.
-    lines: bytes
