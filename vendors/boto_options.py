@@ -35,12 +35,26 @@ class _IdentityOptions(Options):
         """Tell whether it is known to be a role's session itself, whose sessions AWS cuts at an hour."""
         return self.assume_role is not None
 
+    @property
+    def is_temporary(self) -> bool:
+        """Tell whether it may work with sessions that end.
+
+        What a profile or the SDK's chain holds is not known before it is asked for, and may be different
+        tomorrow: both are taken for sessions. Keys without an end are then a session of any length.
+        """
+        return True
+
 
 class KeysOptions(_IdentityOptions):
     kind: Literal["keys"]
     access_key_id: SecretOptions | Text
     secret_access_key: SecretOptions
+    # Whoever gives one knows its end, and we do not: it is replaced by its file.
     session_token: SecretOptions | None = None
+
+    @property
+    def is_temporary(self) -> bool:
+        return self.assume_role is not None
 
 
 class ProfileOptions(_IdentityOptions):

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
 from botocore.configprovider import BOTOCORE_DEFAUT_SESSION_VARIABLES
-from botocore.credentials import CredentialResolver, ReadOnlyCredentials, create_credential_resolver
+from botocore.credentials import (
+    CredentialResolver,
+    ReadOnlyCredentials,
+    RefreshableCredentials,
+    create_credential_resolver,
+)
 from botocore.exceptions import NoCredentialsError
 from botocore.session import Session
 
@@ -23,6 +29,26 @@ _AMBIENT: Final = frozenset({"env", "ec2-credentials-file", "boto-config", "cont
 def chain_session() -> Any:
     """Return a session that takes whatever the SDK finds."""
     return Session()
+
+
+def chain_credentials() -> Any:
+    """Return what the SDK finds now."""
+    session = chain_session()
+    machine = session.get_component("credential_provider").get_provider("iam-role")
+    # Of a machine's session that is nearly over the SDK says that it ends later, to go on using it.
+    machine._role_fetcher._evaluate_expiration = lambda _: None  # noqa: SLF001
+    credentials = session.get_credentials()
+    if credentials is None:
+        raise NoCredentialsError
+    return credentials
+
+
+def end_of(credentials: Any) -> datetime | None:
+    """Return when credentials that were just got will end; None where their provider names no end."""
+    if not isinstance(credentials, RefreshableCredentials):
+        return None
+    ends_at: datetime | None = credentials._expiry_time  # noqa: SLF001
+    return ends_at.astimezone(UTC) if ends_at else None
 
 
 def open_session(credentials: Any) -> Any:
@@ -69,15 +95,12 @@ class ProfileCredentials:
         with self._lock:
             stamp = [_stamp(Path(path).expanduser()) for path in self._files.values()]
             if self._loaded[0] != stamp:
-                self._loaded = (stamp, self._load())
+                self._loaded = (stamp, self.load())
             credentials = self._loaded[1]
         return credentials.get_frozen_credentials()
 
-    def get_deferred_property(self, _: str) -> Callable[[], None]:
-        """Answer what botocore asks of its own classes: no account is known here."""
-        return lambda: None
-
-    def _load(self) -> Any:
+    def load(self) -> Any:
+        """Return the credentials of the profile as it is now."""
         resolver = create_credential_resolver(_isolated(profile=self._options.name, **self._files))
         for name in _AMBIENT & {provider.METHOD for provider in resolver.providers}:
             resolver.remove(name)
@@ -85,6 +108,10 @@ class ProfileCredentials:
         if credentials is None:
             raise NoCredentialsError
         return credentials
+
+    def get_deferred_property(self, _: str) -> Callable[[], None]:
+        """Answer what botocore asks of its own classes: no account is known here."""
+        return lambda: None
 
 
 class _OneSource:

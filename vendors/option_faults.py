@@ -16,6 +16,7 @@ from gateway.ports import OptionFault
 Path = tuple[str | int, ...]
 
 _KIND: Final = "kind"
+_IDENTITY: Final = "identity"
 _MAPPING: Final = "must be a mapping of keys to values"
 _WORDS: Final = {
     "string_too_short": "must not be empty",
@@ -163,7 +164,8 @@ def _words(place: _Place, error: ErrorDetails) -> str:
     if place.is_secret:
         return _secret_words(place)
     if place.kinds:
-        return f"must be a mapping that says who the gateway is; its kind is {_one_of(place.kinds)}"
+        says = " that says who the gateway is" if place.path[-1:] == (_IDENTITY,) else ""
+        return f"must be a mapping{says}; its kind is {_one_of(place.kinds)}"
     if place.models:
         return _MAPPING
     if error["type"] == "string_type":

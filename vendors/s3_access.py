@@ -1,4 +1,4 @@
-"""Reaches a bucket over the S3 protocol: stores for obstore, and listings by any prefix of a key."""
+"""Reaches a bucket over the S3 protocol: stores for obstore, listings by any prefix of a key, signed URLs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ from botocore.exceptions import BotoCoreError, ClientError
 from obstore.store import S3Store
 
 from gateway.domain.credential import AwsTempCredentials, Credential
-from gateway.errors import Unsupported
-from gateway.ports import Clock
-from vendors.boto_identity import BotoEndpoint, BotoIdentity, Keys
+from gateway.domain.location import Location
+from gateway.domain.window import Window
+from gateway.errors import Unavailable, Unsupported
+from gateway.ports import Clock, Sessions
+from vendors.boto_identity import BotoEndpoint, BotoIdentity, Keys, OwnSession
 from vendors.obstore_client import client_options, retry_config
 from vendors.obstore_error import StoreRefused, judge
 from vendors.obstore_probe import MOST_NAMES, ObstoreProbe
 from vendors.obstore_reader import ObstoreReader
-from vendors.sts import translate
+from vendors.s3_address import Place, access_point_url, aws_url, with_label
+from vendors.s3_signer import S3Signer
+from vendors.sts import Failures, translate
 
 if TYPE_CHECKING:
     from obstore.store import S3Config, S3Credential
@@ -59,12 +63,48 @@ class S3Access:
         self._identity = identity
         self._threads = threads
         self._clock = clock
+        self._failures = Failures(log)
+        self._has_end = False
 
     def reader(self) -> ObstoreReader:
         return ObstoreReader(self._open_own)
 
     def probe(self) -> ObstoreProbe:
         return ObstoreProbe(self._open_own, self._open_with, list_keys=self._list_keys)
+
+    def signer(self, prefix: Location, sessions: Sessions) -> S3Signer:
+        has_sessions = self._identity.is_temporary
+
+        async def obtain(window: Window) -> Credential:
+            # Keys without an end are not shared: all replicas have them, and nobody else should.
+            if has_sessions and await self._knows_end():
+                return await sessions.obtain(window, lambda: self._mint(window))
+            return _to_credential(await self._run(self._own_keys), window.expires_at)
+
+        return S3Signer(
+            prefix=prefix,
+            find_place=lambda: self._run(self._place),
+            obtain=obtain,
+            has_sessions=has_sessions,
+        )
+
+    async def _mint(self, window: Window) -> Credential:
+        own = await self._run(lambda: self._new_session(window))
+        # Keys whose provider names no end are good for as long as they are asked for.
+        return _to_credential(own.keys, own.ends_at or window.expires_at)
+
+    async def _knows_end(self) -> bool:
+        # Once they were such, they stay such: it is looked at no more.
+        self._has_end = self._has_end or await self._run(self._find_end)
+        return self._has_end
+
+    def _find_end(self) -> bool:
+        with self._translated():
+            return self._identity.has_end()
+
+    def _new_session(self, window: Window) -> OwnSession:
+        with self._translated():
+            return self._identity.new_session(window.expires_at - window.start)
 
     async def _open_own(self) -> S3Store:
         # In a thread, as the region may have to be looked for.
@@ -79,18 +119,17 @@ class S3Access:
         return self._open(given)
 
     def _open(self, provider: Callable[[], Coroutine[Any, Any, S3Credential]]) -> S3Store:
-        endpoint = self._endpoint
+        place = self._place()
         with self._translated():
-            region = self._identity.region()
-            base = endpoint.s3 or _aws_url(region)
-            client = client_options(allow_http=base.startswith("http://"), ca_file=endpoint.ca_file)
-        url = base if endpoint.path_style else _with_bucket(base, self._bucket)
+            client = client_options(
+                allow_http=place.url.startswith("http://"), ca_file=self._endpoint.ca_file
+            )
         # Each is named, as obstore takes from the environment what it is not told.
         config: S3Config = {
-            "endpoint": url,
-            "aws_endpoint_url_s3": url,
-            "region": region,
-            "virtual_hosted_style_request": not endpoint.path_style,
+            "endpoint": place.url,
+            "aws_endpoint_url_s3": place.url,
+            "region": place.region,
+            "virtual_hosted_style_request": not place.bucket_in_path,
             "skip_signature": False,
             "s3_express": False,
             "request_payer": False,
@@ -104,6 +143,21 @@ class S3Access:
             credential_provider=provider,
         )
 
+    def _place(self) -> Place:
+        """Return where the bucket is; the region may have to be looked for."""
+        with self._translated():
+            region = self._identity.region()
+        endpoint = self._endpoint
+        dual_stack = endpoint.dual_stack
+        if endpoint.access_point:
+            url = access_point_url(endpoint.access_point, region, endpoint.s3, dual_stack=dual_stack)
+            return Place(url=url.lower(), region=region)
+        # In small letters, as clients write the host that they send: it is signed.
+        url = (endpoint.s3 or aws_url(region, dual_stack=dual_stack)).lower()
+        if endpoint.path_style:
+            return Place(url=url, bucket_in_path=self._bucket, region=region)
+        return Place(url=with_label(url, self._bucket), region=region)
+
     async def _own_credential(self) -> S3Credential:
         keys = await self._run(self._own_keys)
         return _credential(keys, self._clock() + _BELIEVED)
@@ -116,11 +170,13 @@ class S3Access:
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except (ClientError, BotoCoreError, OSError, ValueError) as exc:
+        # The last two: what a provider gave was no credential, or one that is over.
+        except (ClientError, BotoCoreError, OSError, ValueError, KeyError, RuntimeError) as exc:
             code, error = translate(exc)
-            log.warning("the gateway has no identity for the bucket %s: %s", self._bucket, code)
+            self._failures.tell(f"the gateway has no identity for the bucket {self._bucket}: {code}", code)
             # Without its cause, which obstore would put into words of its own.
             raise error from None
+        self._failures.end()
 
     async def _list_keys(self, credential: Credential | None, prefix: str) -> Sequence[str]:
         keys = _keys(credential) if credential else await self._run(self._own_keys)
@@ -130,7 +186,8 @@ class S3Access:
         # With keys that are had already: a refusal here is the store's, and never that of a token service.
         client = self._identity.s3(keys)
         try:
-            answer = client.list_objects_v2(Bucket=self._bucket, Prefix=prefix, MaxKeys=MOST_NAMES)
+            place = self._endpoint.access_point or self._bucket
+            answer = client.list_objects_v2(Bucket=place, Prefix=prefix, MaxKeys=MOST_NAMES)
         except ClientError as exc:
             status = exc.response.get("ResponseMetadata", {}).get("HTTPStatusCode", "")
             raise StoreRefused(judge(str(status), exc.response.get("Error", {}).get("Code", ""))) from None
@@ -139,7 +196,12 @@ class S3Access:
         return [found["Key"] for found in answer.get("Contents", ())]
 
     async def _run(self, function: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, function)
+        try:
+            waiting = asyncio.get_running_loop().run_in_executor(self._threads, function)
+        except RuntimeError:
+            # A reload has closed the storage while somebody was about to ask it.
+            raise Unavailable("the storage is being replaced; try again") from None
+        return await waiting
 
 
 def _keys(credential: Credential) -> Keys:
@@ -162,11 +224,10 @@ def _credential(keys: Keys, expires_at: datetime) -> S3Credential:
     }
 
 
-def _with_bucket(url: str, bucket: str) -> str:
-    scheme, separator, host = url.partition("://")
-    return f"{scheme}{separator}{bucket}.{host}"
-
-
-def _aws_url(region: str) -> str:
-    suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
-    return f"https://s3.{region}.{suffix}"
+def _to_credential(keys: Keys, expires_at: datetime) -> Credential:
+    secret = AwsTempCredentials(
+        access_key_id=keys.access_key_id,
+        secret_access_key=keys.secret_access_key,
+        session_token=keys.session_token,
+    )
+    return Credential(id=keys.access_key_id, secret=secret, expires_at=expires_at)

@@ -209,6 +209,11 @@ def is_refusal(exc: Exception) -> bool:
     return status in _REFUSED or exc.response.get("Error", {}).get("Code") in _IDENTITY
 
 
+def is_too_long(exc: ClientError) -> bool:
+    """Tell whether sessions of the role, or of whoever asked for one, do not live that long."""
+    return bool(_DURATION.search(str(exc.response.get("Error", {}).get("Message", ""))))
+
+
 def translate(exc: Exception) -> tuple[str, GatewayError]:
     """Return the code of what botocore raised, for a log, and the error that says it to a recipient."""
     if isinstance(exc, ClientError):

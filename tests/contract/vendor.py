@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
+from urllib.parse import quote, unquote
 
 import pytest
 
-from gateway.domain.file_path import encode_path
+from gateway.domain.file_path import Paths, encode_path
 from gateway.domain.location import Location, parse_location
 from gateway.domain.window import Window
 from gateway.errors import NotFound
@@ -33,7 +34,8 @@ class Fetched:
 
 
 class ReaderHarness(Protocol):
-    storage: Storage
+    @property
+    def storage(self) -> Storage: ...
 
     def location(self, directory: str) -> Location:
         """Return the location of a directory below the storage's prefix; of the prefix for an empty one."""
@@ -42,8 +44,8 @@ class ReaderHarness(Protocol):
         """Store an object as the table's owner would."""
 
 
-class Harness(ReaderHarness, Protocol):
-    async def delete(self, location: Location, path: str) -> None: ...
+class SignerHarness(ReaderHarness, Protocol):
+    """Its storage is opened by a process that signs, so with sessions."""
 
     async def fetch(self, url: str, method: str = "GET", headers: Mapping[str, str] | None = None) -> Fetched:
         """Send the request with an HTTP client that is given the URL as text, and no credential."""
@@ -64,6 +66,17 @@ AWKWARD = (
     "#1",
     "a,b;c&d=e",
 )
+AWKWARD_FILES = (
+    "date=2021-04-28/part 0+é%20.parquet",
+    "a%2Fb",
+    "%25",
+    "~-._",
+    "x=%C3%A9",
+    "[{|}]^`",
+    "a:b@c!",
+)
+# What some of them would be if they were decoded once too often, or taken for patterns.
+VICTIMS = ("aab", "foo", "Abc", "x", "a/b", "%", "1", "e")
 # As the protocol of the log names its files, in the order of a listing.
 LOG = (
     "00000000000000000000.crc",
@@ -78,6 +91,10 @@ LOG = (
 )
 # More than a store lists in one answer.
 MANY = 1100
+# More than a signer signs without leaving the loop to others.
+LARGE = 2000
+# How a store says that it does not take a request as it is.
+REFUSED = {400, 401, 403, 405}
 
 
 class ReaderContract:
@@ -178,21 +195,33 @@ class ReaderContract:
         assert await _reader(harness).read_log(table, name) == b"itself"
 
 
-class VendorContract(ReaderContract):
-    """Tests over a fixture ``harness``."""
+class SignerContract:
+    """Tests over a fixture ``harness``, for URLs that whoever has them can read one file with."""
 
     @pytest.mark.parametrize("directory", ["", "sales/orders", "50%20off/é=1 +&'"])
     async def test_signed_url_serves_its_file(self, harness, directory):
         table = harness.location(directory)
-        await harness.put(table, "date=2021-04-28/part 0+é%20.parquet", b"0123456789")
+        name = f"date=2021-04-28/part {secrets.token_hex(4)}+é%20.parquet"
+        await harness.put(table, name, b"0123456789")
 
-        (url,) = await signed(harness, table, "date=2021-04-28/part 0+é%20.parquet")
+        (url,) = await signed(harness, table, name)
         fetched = await harness.fetch(url)
 
         assert (fetched.status, fetched.body) == (200, b"0123456789")
 
+    async def test_url_of_an_awkward_name_serves_that_very_file(self, harness):
+        """AT-51: each stands beside what a client or store would find by decoding or matching its name."""
+        table = _table(harness)
+        names = [*AWKWARD, *(f"in {name}/{name}" for name in AWKWARD), *AWKWARD_FILES]
+        for name in (*names, *VICTIMS):
+            await harness.put(table, name, name.encode())
+
+        for name, url in zip(names, await signed(harness, table, *names), strict=True):
+            fetched = await harness.fetch(url)
+            assert (fetched.status, fetched.body.decode()) == (200, name)
+
     async def test_signed_url_serves_ranges(self, harness):
-        table = harness.location("t")
+        table = _table(harness)
         await harness.put(table, "a", b"0123456789")
         (url,) = await signed(harness, table, "a")
 
@@ -202,7 +231,7 @@ class VendorContract(ReaderContract):
         assert part.headers["Content-Range"] == "bytes 2-5/10"
 
     async def test_urls_are_made_of_columns_in_the_order_of_the_paths(self, harness):
-        table = harness.location("t")
+        table = _table(harness)
         names = [f"part-{number}" for number in range(20)]
         for name in names:
             await harness.put(table, name, name.encode())
@@ -210,6 +239,18 @@ class VendorContract(ReaderContract):
         urls = await signed(harness, table, *names)
 
         assert [(await harness.fetch(url)).body.decode() for url in urls] == names
+
+    async def test_each_url_of_a_large_page_is_its_own(self, harness):
+        table = _table(harness)
+        names = [f"part-{number:05}" for number in range(LARGE)]
+        for name in (names[0], names[-1]):
+            await harness.put(table, name, name.encode())
+
+        urls = await signed(harness, table, *names)
+
+        assert len(set(urls)) == LARGE
+        for number in (0, -1):
+            assert (await harness.fetch(urls[number])).body.decode() == names[number]
 
     async def test_url_looks_presigned_to_clients(self, harness):
         (url,) = await signed(harness, harness.location("t"), "a")
@@ -221,28 +262,41 @@ class VendorContract(ReaderContract):
 
         assert all(url.isascii() and url.isprintable() and not set('"\\<> ') & set(url) for url in urls)
 
-    async def test_file_that_is_gone_is_an_error(self, harness):
-        table = harness.location("t")
+    async def test_file_that_is_not_there_is_an_error(self, harness):
+        table = _table(harness)
         await harness.put(table, "a", b"rows")
-        (url,) = await signed(harness, table, "a")
-        await harness.delete(table, "a")
+        (url,) = await signed(harness, table, "gone")
 
         assert (await harness.fetch(url)).status in {403, 404}
 
     async def test_url_opens_no_other_file_and_allows_no_writing(self, harness):
-        table = harness.location("t")
+        table = _table(harness)
         await harness.put(table, "a", b"rows")
         await harness.put(table, "b", b"secret")
+        url, other = await signed(harness, table, "a", "b")
+
+        # The path of one with the signature of the other.
+        for forged in (f"{other.partition('?')[0]}?{url.partition('?')[2]}", url.replace("/a?", "/A?")):
+            assert (await harness.fetch(forged)).status == 403
+        for method in ("PUT", "DELETE", "POST"):
+            assert (await harness.fetch(url, method)).status in REFUSED
+        assert (await harness.fetch(url.partition("?")[0])).status in {*REFUSED, 404, 409}
+        assert (await harness.fetch(url)).body == b"rows"
+        assert (await harness.fetch(other)).body == b"secret"
+
+    async def test_url_of_which_anything_was_changed_or_left_out_is_refused(self, harness):
+        table = _table(harness)
+        await harness.put(table, "a", b"rows")
         (url,) = await signed(harness, table, "a")
 
-        assert (await harness.fetch(url.replace("/t/a?", "/t/b?"))).status == 403
-        assert (await harness.fetch(url, "PUT")).status in {403, 405}
-        assert (await harness.fetch(url, "DELETE")).status in {403, 405}
-        assert (await harness.fetch(url.partition("?")[0])).status in {400, 401, 403}
-        assert (await harness.fetch(url)).body == b"rows"
+        for name, tampered in tampered_urls(url):
+            fetched = await harness.fetch(tampered)
+            assert fetched.status in REFUSED, name
+            assert b"rows" not in fetched.body, name
+        assert (await harness.fetch(url)).status == 200
 
     async def test_url_that_has_expired_is_refused(self, harness):
-        table = harness.location("t")
+        table = _table(harness)
         await harness.put(table, "a", b"rows")
 
         (url,) = await signed(harness, table, "a", started_at=_now() - LIFE - timedelta(minutes=1))
@@ -252,9 +306,10 @@ class VendorContract(ReaderContract):
     async def test_reported_expiration_is_never_later_than_the_windows(self, harness):
         window = _window(_now())
 
-        signatures = await _signer(harness).sign(harness.location("t"), ["a"], window)
+        signatures = await _signer(harness).sign(harness.location("t"), Paths.of(["a"]), window)
 
         assert _now() < signatures.expires_at <= window.expires_at
+        assert signatures.expires_at.microsecond == 0
 
     async def test_same_window_gives_the_same_urls(self, harness):
         started_at = _now()
@@ -263,14 +318,40 @@ class VendorContract(ReaderContract):
 
         assert await signed(harness, harness.location("t"), "a", "b", started_at=started_at) == first
 
+    async def test_nothing_to_sign_gives_no_signatures(self, harness):
+        signatures = await _signer(harness).sign(harness.location("t"), Paths.of([]), _window(_now()))
+
+        assert signatures.signatures == b""
+
 
 async def signed(
-    harness: Harness, table: Location, *paths: str, started_at: datetime | None = None
+    harness: SignerHarness, table: Location, *paths: str, started_at: datetime | None = None
 ) -> list[str]:
+    """Return the URLs of paths below a table, spliced as the edge does it."""
     encoded = [encode_path(path) for path in paths]
-    signatures = await _signer(harness).sign(table, encoded, _window(started_at or _now()))
-    pairs = zip(encoded, signatures.signatures, strict=True)
+    signatures = await _signer(harness).sign(table, Paths.of(encoded), _window(started_at or _now()))
+    pairs = zip(encoded, signatures.signatures.decode().split("\n"), strict=True)
     return [f"{signatures.origin}{path}?{signatures.query}{signature}" for path, signature in pairs]
+
+
+def tampered_urls(url: str) -> Iterator[tuple[str, str]]:
+    """Yield the URL with each of its parameters changed and left out, by what was done."""
+    place, _, query = url.partition("?")
+    pairs = query.split("&")
+    for number, pair in enumerate(pairs):
+        name, _, value = pair.partition("=")
+        # Its first letter: the last one of some signatures has bits that nobody reads.
+        text = unquote(value)
+        changed = f"{name}={quote(_another(text[0]) + text[1:], safe='')}"
+        yield f"{name} changed", f"{place}?{'&'.join([*pairs[:number], changed, *pairs[number + 1 :]])}"
+        yield f"{name} left out", f"{place}?{'&'.join(pairs[:number] + pairs[number + 1 :])}"
+
+
+def _another(letter: str) -> str:
+    """Return another letter that is as good at its place."""
+    if letter.isdigit():
+        return str(int(letter) % 9 + 1)
+    return "b" if letter == "a" else "a"
 
 
 def _table(harness: ReaderHarness) -> Location:
@@ -287,7 +368,7 @@ def _reader(harness: ReaderHarness) -> LogReader:
     return harness.storage.reader
 
 
-def _signer(harness: Harness) -> Signer:
+def _signer(harness: SignerHarness) -> Signer:
     assert harness.storage.signer is not None
     return harness.storage.signer
 

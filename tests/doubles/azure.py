@@ -1,13 +1,15 @@
 """A double of an Azure storage account before Azurite: it gives out delegation keys and verifies their SAS.
 
-From Microsoft's "Get User Delegation Key", "Create a user delegation SAS" and "Authorize with Microsoft Entra
-ID". Where they leave a doubt, as with a listing whose prefix ends at the directory's name, it refuses.
+From Microsoft's "Get User Delegation Key", "Create a user delegation SAS", "Create a service SAS" and
+"Authorize with Microsoft Entra ID". Where they leave a doubt, as with a listing whose prefix ends at the
+directory's name, it refuses.
 """
 
 from __future__ import annotations
 
 import base64
 import ipaddress
+import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -56,6 +58,9 @@ class StorageAccount:
     login: MicrosoftLogin
     clock: Clock
     is_hierarchical: bool = True
+    # The account's own key, and whether "Allow storage account key access" is on.
+    own_key: bytes = field(default_factory=lambda: secrets.token_bytes(64), repr=False)
+    allows_own_key: bool = True
     # For clients that cannot be given a certificate: plain requests count as if TLS had ended before us.
     assumes_https: bool = False
     origin: str = ""
@@ -163,19 +168,25 @@ class StorageAccount:
         sas = parse_sas(values)
         if sas.resource == "d" and not self.is_hierarchical:
             raise AccessDenied("AuthenticationFailed", "a flat namespace has no directories")
-        key = self._keys.find(sas.key_fields)
-        sas.check_signature(key, self.name, self._signed_path(sas, operation))
+        key = self._keys.find(sas.key_fields) if sas.is_delegated else None
+        secret = base64.b64decode(key.value) if key else self._account_key()
+        sas.check_signature(secret, self.name, self._signed_path(sas, operation))
         sas.check_times(self.clock())
         self._check_origin(request, values)
+        _check_permissions(sas, operation)
+        if key is None:
+            # The account's own key may do everything.
+            return
         principal = self.login.find(key.oid)
         if principal is None:
             raise AccessDenied("AuthenticationFailed", "the principal of the key is gone")
-        if operation.is_listing and sas.resource == "b":
-            raise AccessDenied("AuthorizationResourceTypeMismatch", "a SAS for a blob lists nothing")
-        if not set(operation.permissions) & set(sas.permissions):
-            raise AccessDenied("AuthorizationPermissionMismatch", f"sp has none of {operation.permissions}")
         # A SAS never opens more than its maker's own roles do.
         self._check_role(principal, operation)
+
+    def _account_key(self) -> bytes:
+        if not self.allows_own_key:
+            raise AccessDenied("KeyBasedAuthenticationNotPermitted", "the account's keys are switched off")
+        return self.own_key
 
     def _signed_path(self, sas: Sas, operation: Operation) -> str:
         if not operation.is_listing or sas.resource != "d":
@@ -289,6 +300,13 @@ async def _with_session(app: web.Application) -> AsyncIterator[None]:
     async with ClientSession(cookie_jar=DummyCookieJar(), auto_decompress=False) as session:
         app[_SESSION] = session
         yield
+
+
+def _check_permissions(sas: Sas, operation: Operation) -> None:
+    if operation.is_listing and sas.resource == "b":
+        raise AccessDenied("AuthorizationResourceTypeMismatch", "a SAS for a blob lists nothing")
+    if not set(operation.permissions) & set(sas.permissions):
+        raise AccessDenied("AuthorizationPermissionMismatch", f"sp has none of {operation.permissions}")
 
 
 def _check_container(operation: Operation, batch: Operation) -> None:

@@ -1,4 +1,4 @@
-"""User delegation SAS: what Microsoft's "Create a user delegation SAS" says a service checks."""
+"""What Microsoft's "Create a user delegation SAS" and "Create a service SAS" say that a service checks."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ _SIGNED_REQUESTS_SINCE = "2026-04-06"
 
 # The order in which permissions must be written.
 _PERMISSIONS = "racwdxyltmeopi"
-_REQUIRED = frozenset({"sv", "sr", "se", "sp", "skoid", "sktid", "ske", "sks", "skv", "sig"})
+_REQUIRED = frozenset({"sv", "sr", "se", "sp", "sig"})
+# Of the key with which a user delegation SAS is signed; a service SAS is signed with the account's own.
+_KEY_REQUIRED = frozenset({"skoid", "sktid", "ske", "sks", "skv"})
 _OVERRIDES = ("rscc", "rscd", "rsce", "rscl", "rsct")
-_OPTIONAL = frozenset({"st", "spr", "sip", "skt", "sdd", "saoid", "suoid", "scid", *_OVERRIDES})
+_OPTIONAL = frozenset({"st", "spr", "sip", *_OVERRIDES})
+_KEY_OPTIONAL = frozenset({"skt", "sdd", "saoid", "suoid", "scid"})
 # Known to the service, but not to this double.
 _NOT_TAKEN = frozenset({"si", "ss", "srt", "ses", "skdutid", "sduoid", "srh", "srq"})
-PARAMETERS = _REQUIRED | _OPTIONAL | _NOT_TAKEN
+PARAMETERS = _REQUIRED | _OPTIONAL | _KEY_REQUIRED | _KEY_OPTIONAL | _NOT_TAKEN
 _TIME_FORMATS = ("%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%MZ", "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -61,6 +64,10 @@ class Sas:
     values: Mapping[str, str] = field(repr=False)
 
     @property
+    def is_delegated(self) -> bool:
+        return "skoid" in self.values
+
+    @property
     def resource(self) -> str:
         return self.values["sr"]
 
@@ -87,14 +94,14 @@ class Sas:
             raise AccessDenied("AuthenticationFailed", "the path is above the signed directory")
         return "/".join([container, *segments[: self.depth]])
 
-    def check_signature(self, key: DelegationKey, account: str, signed_path: str) -> None:
+    def check_signature(self, key: bytes, account: str, signed_path: str) -> None:
         text = self.string_to_sign(f"/blob/{account}/{signed_path}")
-        digest = hmac.new(base64.b64decode(key.value), text.encode(), hashlib.sha256).digest()
+        digest = hmac.new(key, text.encode(), hashlib.sha256).digest()
         if not hmac.compare_digest(base64.b64encode(digest).decode(), self.values["sig"]):
             raise AccessDenied("AuthenticationFailed", "the signature does not match")
 
     def check_times(self, now: datetime) -> None:
-        for first, last in (("st", "se"), ("skt", "ske")):
+        for first, last in (("st", "se"), ("skt", "ske")) if self.is_delegated else (("st", "se"),):
             start = self.values.get(first)
             if start and parse_time(start) > now:
                 raise AccessDenied("AuthenticationFailed", f"{first} has not come yet")
@@ -103,30 +110,36 @@ class Sas:
 
     def string_to_sign(self, resource: str) -> str:
         version = self.values["sv"]
-        names: list[str] = ["skoid", "sktid", "skt", "ske", "sks", "skv"]
-        if version >= _DIRECTORIES_SINCE:
-            names += ["saoid", "suoid", "scid"]
-        if version >= _DELEGATED_USERS_SINCE:
-            names += ["skdutid", "sduoid"]
+        names = [*(self._names_of_the_key(version) if self.is_delegated else ["si"])]
         names += ["sip", "spr", "sv", "sr", "snapshot"]
         if version >= _ENCRYPTION_SCOPES_SINCE:
             names += ["ses"]
-        if version >= _SIGNED_REQUESTS_SINCE:
+        if version >= _SIGNED_REQUESTS_SINCE and self.is_delegated:
             names += ["srh", "srq"]
         head = [self.values.get(name, "") for name in ("sp", "st", "se")]
         return "\n".join([*head, resource, *(self.values.get(name, "") for name in (*names, *_OVERRIDES))])
 
+    def _names_of_the_key(self, version: str) -> list[str]:
+        names = ["skoid", "sktid", "skt", "ske", "sks", "skv"]
+        if version >= _DIRECTORIES_SINCE:
+            names += ["saoid", "suoid", "scid"]
+        if version >= _DELEGATED_USERS_SINCE:
+            names += ["skdutid", "sduoid"]
+        return names
+
 
 def parse_sas(values: Mapping[str, str]) -> Sas:
     """Return a token whose parameters are all there and in their form, or refuse it."""
-    if missing := sorted(_REQUIRED - set(values)):
+    # What belongs to a key must be there with all of it: a service SAS has nothing of one.
+    delegated = bool((_KEY_REQUIRED | _KEY_OPTIONAL) & set(values))
+    if missing := sorted((_REQUIRED | (_KEY_REQUIRED if delegated else frozenset())) - set(values)):
         raise AccessDenied("AuthenticationFailed", f"without {missing}")
     if taken := sorted(_NOT_TAKEN & set(values)):
         raise AccessDenied("AuthenticationFailed", f"not understood here: {taken}")
     _check_versions(values)
     if not values["sp"] or re.fullmatch("".join(f"{each}?" for each in _PERMISSIONS), values["sp"]) is None:
         raise AccessDenied("AuthenticationFailed", "sp is not in order")
-    if values["sks"] != "b" or values.get("spr", "https") not in ("https", "https,http"):
+    if values.get("sks", "b") != "b" or values.get("spr", "https") not in ("https", "https,http"):
         raise AccessDenied("AuthenticationFailed", "sks or spr has an unknown value")
     for name in ("st", "se", "skt", "ske"):
         if values.get(name):
@@ -145,7 +158,7 @@ def parse_time(text: str) -> datetime:
 
 
 def _check_versions(values: Mapping[str, str]) -> None:
-    for name in ("sv", "skv"):
+    for name in ("sv", "skv") if "skv" in values else ("sv",):
         if re.fullmatch(r"\d{4}-\d\d-\d\d", values[name]) is None:
             raise AccessDenied("AuthenticationFailed", f"{name} is no version")
         if not FIRST_VERSION <= values[name] <= NEWEST_VERSION:

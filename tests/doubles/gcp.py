@@ -1,4 +1,4 @@
-"""A double of Google Cloud before fake-gcs-server: it exchanges tokens and enforces their boundaries."""
+"""A double of Google Cloud before fake-gcs-server: it verifies tokens, their boundaries, and signed URLs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from xml.etree import ElementTree as ET
 from aiohttp import ClientSession, DummyCookieJar, web
 from yarl import URL
 
-from tests.doubles.gcp_identity import GoogleIdentity, Refused
+from tests.doubles.gcp_identity import GoogleIdentity, Refused, ServiceAccount
 from tests.doubles.gcp_requests import NotUnderstood, StorageRequest, parse_request
+from tests.doubles.gcp_sign_blob import BlobService
+from tests.doubles.gcp_signed_url import BadUrl, is_signed, mismatch, read_signed_url
 from tests.doubles.server import Clock, check_backend, serving
 from tests.stores.fake_gcs import FakeGcs
 
@@ -40,8 +42,11 @@ class GoogleCloud:
     storage: FakeGcs
     clock: Clock
     identity: GoogleIdentity
+    blobs: BlobService
     origin: str = ""
     decisions: list[Decision] = field(default_factory=list)
+    # By their access IDs: the secrets, and the addresses of the accounts.
+    hmac_keys: dict[str, tuple[str, str]] = field(default_factory=dict, repr=False)
 
     @property
     def sts_url(self) -> str:
@@ -54,6 +59,7 @@ class GoogleCloud:
         app = web.Application(client_max_size=2**26)
         app.cleanup_ctx.append(_with_session)
         self.identity.add_routes(app)
+        self.blobs.add_routes(app)
         app.router.add_route("*", "/{path:.*}", self._handle)
         return app
 
@@ -64,14 +70,18 @@ class GoogleCloud:
             response = await self._answer(request, target.path, target.query)
         except NotUnderstood as exc:
             response = _error(400, str(exc), is_xml=is_xml)
+        except BadUrl as exc:
+            response = _error(exc.status, str(exc), is_xml=True, code=exc.code)
         except Refused as exc:
             response = _error(exc.status, str(exc), is_xml=is_xml)
         self.decisions.append(Decision(method=request.method, path=request.raw_path, status=response.status))
         return response
 
     async def _answer(self, request: web.Request, path: str, query: str) -> web.Response:
-        token = self.identity.find(request.headers.get("Authorization"))
         body = await request.read()
+        if is_signed(query):
+            return await self._answer_signed(request, path, query, body)
+        token = self.identity.find(request.headers.get("Authorization"))
         asked = parse_request(request.method, path, query, request.headers.get("Content-Type", ""), body)
         for access in asked.accesses:
             if not token.may(access):
@@ -83,6 +93,38 @@ class GoogleCloud:
         if asked.is_listing and asked.is_xml:
             return await self._xml_listing(request, asked)
         return await self._forward(request, asked, path, body)
+
+    async def _answer_signed(self, request: web.Request, path: str, query: str, body: bytes) -> web.Response:
+        """Answer whoever has a signed URL, which works in the XML API only, and without a token."""
+        if "Authorization" in request.headers:
+            raise NotUnderstood("a signed URL, and a token too")
+        account = self._signer(request, path, query)
+        asked = parse_request(request.method, path, "", "", body)
+        for access in asked.accesses:
+            if not asked.is_xml or not account.may(access):
+                raise Refused("forbidden", f"{account.email} does not have {access.permission} access", 403)
+        return await self._forward(request, asked, path, body)
+
+    def _signer(self, request: web.Request, path: str, query: str) -> ServiceAccount:
+        """Return the account that signed a URL, or refuse the URL."""
+        signed = read_signed_url(request.method, path, query, request.headers)
+        signed.check_time(self.clock())
+        if signed.signer in self.hmac_keys:
+            secret, email = self.hmac_keys[signed.signer]
+            signed.check_secret(secret)
+            return self._account(email)
+        account = self._account(signed.signer)
+        if not any(
+            signed.is_by(key) for key in (account.key.public_key(), *self.blobs.keys_of(account.email))
+        ):
+            raise mismatch()
+        return account
+
+    def _account(self, email: str) -> ServiceAccount:
+        account = self.identity.account(email)
+        if account is None:
+            raise BadUrl("AccessDenied", "the signer is unknown", 403)
+        return account
 
     async def _forward(
         self, request: web.Request, asked: StorageRequest, path: str, body: bytes
@@ -122,7 +164,9 @@ class GoogleCloud:
 @contextmanager
 def running_gcp(storage: FakeGcs) -> Iterator[GoogleCloud]:
     clock = Clock()
-    cloud = GoogleCloud(storage=storage, clock=clock, identity=GoogleIdentity(clock))
+    identity = GoogleIdentity(clock)
+    blobs = BlobService(clock=clock, identity=identity)
+    cloud = GoogleCloud(storage=storage, clock=clock, identity=identity, blobs=blobs)
     with serving(cloud.app()) as origin:
         cloud.origin = cloud.identity.origin = origin
         yield cloud
@@ -151,11 +195,11 @@ def _to_xml(asked: StorageRequest, listed: dict[str, list[dict[str, str]]]) -> b
     return text
 
 
-def _error(status: int, message: str, *, is_xml: bool) -> web.Response:
+def _error(status: int, message: str, *, is_xml: bool, code: str = "") -> web.Response:
     if is_xml:
         root = ET.Element("Error")
         codes = {400: "InvalidArgument", 401: "AuthenticationRequired", 403: "AccessDenied", 404: "NoSuchKey"}
-        ET.SubElement(root, "Code").text = codes.get(status, "InternalError")
+        ET.SubElement(root, "Code").text = code or codes.get(status, "InternalError")
         ET.SubElement(root, "Message").text = message
         return web.Response(status=status, body=ET.tostring(root), content_type="application/xml")
     reasons = {400: "invalid", 401: "authError", 403: "forbidden", 404: "notFound"}

@@ -89,6 +89,9 @@ class GoogleIdentity:
         self._accounts[account.email] = account
         return account
 
+    def account(self, email: str) -> ServiceAccount | None:
+        return self._accounts.get(email)
+
     def key_file(self, account: ServiceAccount) -> dict[str, str]:
         """Return the content of a key file, whose addresses are this double's."""
         pem = account.key.private_bytes(

@@ -1,4 +1,4 @@
-"""Tables on Amazon S3: recipients who read a directory are given sessions of a role, scoped by a policy."""
+"""Tables on Amazon S3: signed URLs, and sessions of a role that are scoped to a directory by a policy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import timedelta
 from gateway.domain.location import Location
 from gateway.errors import Unsupported
 from gateway.ports import OptionFault, Storage, StorageSettings, Vendor
-from vendors.aws.config import check, check_dir, check_life, parse
+from vendors.aws.config import check, check_dir, check_life, check_url, parse
 from vendors.aws.cutter import AwsCutter
 from vendors.aws.issuer import AwsIssuer
 from vendors.boto_identity import BotoIdentity
@@ -21,7 +21,6 @@ from vendors.sts import Sts
 
 class AwsVendor:
     schemes = frozenset({"s3"})
-    signs = False
 
     def check(self, options: Mapping[str, object]) -> Sequence[OptionFault]:
         return check(options)
@@ -38,6 +37,9 @@ class AwsVendor:
 
     def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
         return check_dir(options, location)
+
+    def check_url(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
+        return check_url(options)
 
     def open(self, settings: StorageSettings) -> AbstractAsyncContextManager[Storage]:
         return _open(settings)
@@ -67,6 +69,7 @@ async def _open(settings: StorageSettings) -> AsyncIterator[Storage]:
             name=settings.name,
             prefix=settings.prefix,
             reader=access.reader(),
+            signer=access.signer(settings.prefix, settings.sessions) if settings.sessions else None,
             issuer=issuer,
             probe=access.probe(),
             cutter=cutter,

@@ -15,6 +15,7 @@ from vendors.boto_identity import BotoEndpoint
 from vendors.boto_options import AwsIdentity, Https
 from vendors.iam_policy import PolicyTerms, session_policy
 from vendors.options import Options, Text, check_options, matching, parse_options
+from vendors.s3_address import fits_host
 
 SHORTEST: Final = timedelta(minutes=15)
 LONGEST: Final = timedelta(hours=12)
@@ -68,6 +69,7 @@ class AwsOptions(Options):
     session_tags: bool = True
     kms_keys: Annotated[tuple[KeyArn, ...], Field(strict=False)] = ()
     access_point: AccessPointArn | None = None
+    dual_stack: bool = False
     endpoint: Https | None = None
     sts_endpoint: Https | None = None
     iam_endpoint: Https | None = None
@@ -78,6 +80,9 @@ class AwsOptions(Options):
             yield OptionFault(path=("region",), message="is missing: the region of the bucket")
         if self.revocation.put_role_policy and self.role is None:
             yield OptionFault(path=("revocation", "putRolePolicy"), message="needs the option role")
+        if self.dual_stack and self.endpoint is not None:
+            message = "is for the region's own address: leave it out, or the option endpoint"
+            yield OptionFault(path=("dualStack",), message=message)
 
     def endpoints(self, bucket: str) -> BotoEndpoint:
         return BotoEndpoint(
@@ -85,8 +90,10 @@ class AwsOptions(Options):
             sts=self.sts_endpoint or "",
             s3=self.endpoint or "",
             iam=self.iam_endpoint or "",
-            # In the host's name, as access points want it; not where no certificate could match that name.
-            path_style=self.endpoint is not None or "." in bucket,
+            # In the host's name where that can be; access points are never reached otherwise.
+            path_style=self.access_point is None and (self.endpoint is not None or not fits_host(bucket)),
+            dual_stack=self.dual_stack,
+            access_point=self.access_point or "",
         )
 
     @property
@@ -126,6 +133,14 @@ def check_dir(options: Mapping[str, object], location: Location) -> Sequence[str
     except Unsupported as exc:
         return [exc.message]
     return []
+
+
+def check_url(options: Mapping[str, object]) -> Sequence[str]:
+    """Return why no URL can be signed, in words."""
+    parsed = parse(options)
+    if parsed.access_point is None or parsed.access_point.split(":")[3] == parsed.region:
+        return []
+    return ["options.accessPoint lies in another region than options.region, which URLs are signed for"]
 
 
 def check_life(life: timedelta, options: AwsOptions) -> None:

@@ -51,7 +51,9 @@ def host_fault(location: Location) -> str | None:
     """Return why no SAS can be made for this host, in words."""
     host = location.authority.partition("@")[2]
     if host.endswith(_ONELAKE):
-        return "a credential for OneLake cannot be confined to a directory safely"
+        return (
+            "OneLake decodes a name before it checks a signature, which then opens more than it was made for"
+        )
     if _HOST.fullmatch(host) is None:
         return (
             f"the host {host!r} does not name a storage account: spell the location "

@@ -10,6 +10,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from gateway.ports import OptionFault
+from vendors.azure.account_key import decode_key
 from vendors.http import check_endpoint
 from vendors.options import Options, SecretOptions, Text, check_options, matching, parse_options
 
@@ -23,6 +24,8 @@ _MOST_SKEW: Final = timedelta(hours=1)
 
 _SPAN: Final = re.compile(r"(\d{1,6})([smhd]?)")
 _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_NOT_A_KEY: Final = "must be a key of the storage account as Azure shows it, in base64"
+_NOTHING_TO_REVOKE: Final = "an account key signs without the delegation keys that this would revoke"
 
 
 def _span(value: object) -> timedelta:
@@ -86,7 +89,19 @@ class ChainIdentity(Options):
     kind: Literal["chain"]
 
 
-Identity = ClientSecretIdentity | ManagedIdentity | WorkloadIdentity | ChainIdentity
+class AccountKeyIdentity(Options):
+    """The account's own key. It opens the whole account, so that nothing but URLs is signed with it."""
+
+    kind: Literal["accountKey"]
+    account_key: SecretOptions
+
+    def disagreements(self) -> Iterator[OptionFault]:
+        given = self.account_key.value
+        if given is not None and decode_key(given.get_secret_value()) is None:
+            yield OptionFault(path=("accountKey", "value"), message=_NOT_A_KEY)
+
+
+Identity = ClientSecretIdentity | ManagedIdentity | WorkloadIdentity | ChainIdentity | AccountKeyIdentity
 
 
 class RevocationOptions(Options):
@@ -116,6 +131,8 @@ class AzureOptions(Options):
             yield OptionFault(path=("clockSkew",), message="must be at most 1h")
         if not _SHORTEST_KEY <= self.key_life <= _LONGEST_KEY:
             yield OptionFault(path=("keyLife",), message="must be from 10m to 6d")
+        if self.revocation is not None and isinstance(self.identity, AccountKeyIdentity):
+            yield OptionFault(path=("revocation",), message=_NOTHING_TO_REVOKE)
 
 
 def check(options: Mapping[str, object]) -> Sequence[OptionFault]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import logging
 import re
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 from xml.etree.ElementTree import Element
 
+from gateway.domain.credential import AzureDelegationKey
 from gateway.errors import Unavailable
 from gateway.ports import Clock
 from vendors.azure.config import AzureOptions
@@ -51,6 +51,18 @@ class DelegationKey:
     starts_at: datetime
     expires_at: datetime
 
+    @property
+    def fields(self) -> dict[str, str]:
+        """Return what of the key stands in a SAS, in the order in which Azure's SDK puts it."""
+        return {
+            "skoid": self.oid,
+            "sktid": self.tid,
+            "skt": self.start,
+            "ske": self.expiry,
+            "sks": self.service,
+            "skv": self.version,
+        }
+
 
 class TokenSource(Protocol):
     async def get(self) -> Token: ...
@@ -85,12 +97,12 @@ class DelegationKeys:
         """Drop the key: it was revoked."""
         self._kept.forget()
 
-    async def _fetch(self, life: timedelta) -> DelegationKey:
+    async def ask(self, start: datetime, end: datetime) -> DelegationKey:
+        """Ask for a key of that time, or of as much of it as Azure gives; it is not kept."""
         token = await self._tokens.get()
         now = self._clock()
         # Azure compares the start with its own clock, which may be behind ours.
-        start = now - self._options.clock_skew
-        end = min(now + max(self._options.key_life, 2 * life), start + _LONGEST)
+        start -= self._options.clock_skew
         reply = await self._call(
             Request(
                 method="POST",
@@ -100,13 +112,17 @@ class DelegationKeys:
                     "content-type": "application/xml",
                     "x-ms-version": API_VERSION,
                 },
-                body=_key_info(start, end),
+                body=_key_info(start, min(end, start + _LONGEST)),
             )
         )
         if reply.status != 200:  # noqa: PLR2004 - the only status of success
             raise unavailable(reply, self._storage, doing="a user delegation key", needs=_NEEDS)
         self._compare_clocks(reply, now)
         return parse_key(reply.body)
+
+    async def _fetch(self, life: timedelta) -> DelegationKey:
+        now = self._clock()
+        return await self.ask(now, now + max(self._options.key_life, 2 * life))
 
     def _compare_clocks(self, reply: Reply, now: datetime) -> None:
         """Warn of a clock that Azure's differs from by more than what credentials start early for."""
@@ -122,21 +138,39 @@ class DelegationKeys:
 def parse_key(body: bytes) -> DelegationKey:
     """Return the key that Azure answered with; raise ``Unavailable`` when it is not one."""
     root = parse_xml(body)
-    start, expiry = _text(root, "SignedStart"), _text(root, "SignedExpiry")
+    written = AzureDelegationKey(
+        oid=_text(root, "SignedOid"),
+        tid=_text(root, "SignedTid"),
+        start=_text(root, "SignedStart"),
+        expiry=_text(root, "SignedExpiry"),
+        service=_text(root, "SignedService"),
+        version=_text(root, "SignedVersion"),
+        value=root.findtext("Value") or "",
+    )
+    return read_key(written)
+
+
+def read_key(written: AzureDelegationKey) -> DelegationKey:
+    """Return the key that Azure wrote; raise ``Unavailable`` when it is not one."""
     try:
-        return DelegationKey(
-            oid=_text(root, "SignedOid"),
-            tid=_text(root, "SignedTid"),
-            start=start,
-            expiry=expiry,
-            service=_text(root, "SignedService"),
-            version=_text(root, "SignedVersion"),
-            secret=base64.b64decode(root.findtext("Value") or "", validate=True),
-            starts_at=_moment(start),
-            expires_at=_moment(expiry),
-        )
-    except (ValueError, binascii.Error) as exc:
+        secret = base64.b64decode(written.value, validate=True)
+        starts_at, expires_at = _moment(written.start), _moment(written.expiry)
+    except ValueError as exc:
         raise _not_a_key() from exc
+    # Without a secret anybody could sign.
+    if not secret:
+        raise _not_a_key()
+    return DelegationKey(
+        oid=written.oid,
+        tid=written.tid,
+        start=written.start,
+        expiry=written.expiry,
+        service=written.service,
+        version=written.version,
+        secret=secret,
+        starts_at=starts_at,
+        expires_at=expires_at,
+    )
 
 
 def format_time(moment: datetime) -> str:

@@ -32,6 +32,12 @@ def unavailable(reply: Reply, storage: str, *, doing: str, needs: str) -> Unavai
     return Unavailable(_FAILED)
 
 
+def key_unavailable(storage: str, reason: str) -> Unavailable:
+    """Return the error for an account key that cannot be used, having logged the reason."""
+    log.error("storage %s: its account key cannot be used: %s", storage, reason)
+    return Unavailable(_FAILED)
+
+
 def identity_unavailable(storage: str, reason: str) -> Unavailable:
     """Return the error for an identity that Entra does not believe, having logged the reason."""
     log.error("storage %s: the storage's own identity got no token: %s", storage, reason)

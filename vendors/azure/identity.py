@@ -23,6 +23,7 @@ from azure.identity.aio import (
 from gateway.ports import Clock
 from vendors.azure.config import (
     AzureOptions,
+    ChainIdentity,
     ClientSecretIdentity,
     ManagedIdentity,
     WorkloadIdentity,
@@ -126,6 +127,8 @@ async def _credential(options: AzureOptions, common: dict[str, Any]) -> Any:
             token_file_path=identity.token_file,
             **common,
         )
+    if not isinstance(identity, ChainIdentity):
+        raise TypeError(f"an identity that gets no tokens: {identity.kind}")
     return DefaultAzureCredential(**common)
 
 

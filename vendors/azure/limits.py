@@ -8,10 +8,14 @@ from typing import Final
 
 from gateway.domain.location import Location
 from vendors.azure.account import host_fault
-from vendors.azure.config import AzureOptions
+from vendors.azure.config import AccountKeyIdentity, AzureOptions
 
 _BLOB_SPELLING: Final = re.compile(r"(?i)wasbs?://|[a-z]+://[^/]*\.blob\.")
 
+_ACCOUNT_KEY: Final = (
+    "an account key makes no credential that could be revoked by itself: name another kind of identity, or "
+    "set accessModes: [url]"
+)
 _UNTOLD: Final = (
     "a credential can be confined to a directory only where the account has a hierarchical namespace: "
     "say hierarchicalNamespace: true or false"
@@ -36,6 +40,8 @@ def scope_faults(options: AzureOptions, location: Location) -> Sequence[str]:
     """Return why the location cannot have a credential; the same for all its spellings."""
     if fault := host_fault(location):
         return [fault]
+    if isinstance(options.identity, AccountKeyIdentity):
+        return [_ACCOUNT_KEY]
     if opens_container(options, location) or options.hierarchical_namespace:
         return []
     return [_FLAT if options.hierarchical_namespace is False else _UNTOLD]

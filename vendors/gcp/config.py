@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Final, Literal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import AfterValidator, Field
 
@@ -25,6 +27,17 @@ Email = Annotated[
 Domain = Annotated[
     str, matching(r"[a-z0-9-]+(\.[a-z0-9-]+)+", "must be the name of a domain, such as googleapis.com")
 ]
+AccessId = Annotated[
+    str, matching(r"[A-Za-z0-9]+", "must be the access ID of an HMAC key, which begins with GOOG")
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """A service account, and those by which it is reached: each is a token creator of the next."""
+
+    email: str
+    delegates: tuple[str, ...] = ()
 
 
 class ImpersonateOptions(Options):
@@ -41,6 +54,12 @@ class ServiceAccountOptions(Options):
     def disagreements(self) -> Iterator[OptionFault]:
         if (self.key_file is None) == (self.key is None):
             yield OptionFault(message="give either keyFile or key")
+
+    def read_key(self) -> str:
+        """Return the key's JSON as it is now; raise ``OSError`` when its file cannot be read."""
+        if self.key is not None:
+            return self.key.read()
+        return Path(self.key_file or "").read_text(encoding="utf-8")
 
 
 class WorkloadIdentityOptions(Options):
@@ -63,17 +82,69 @@ class ChainOptions(Options):
 IdentityOptions = ServiceAccountOptions | WorkloadIdentityOptions | MetadataOptions | ChainOptions
 
 
+class HmacOptions(Options):
+    kind: Literal["hmac"]
+    access_id: AccessId
+    secret: SecretOptions
+
+
+class SignBlobOptions(Options):
+    kind: Literal["signBlob"]
+    service_account: Email | None = None
+    delegates: list[Email] = Field(default_factory=list)
+
+    def disagreements(self) -> Iterator[OptionFault]:
+        if self.delegates and self.service_account is None:
+            yield OptionFault(path=("delegates",), message="leads to a serviceAccount, which is missing")
+
+
+SigningOptions = HmacOptions | SignBlobOptions
+
+
 class GcpOptions(Options):
     identity: Annotated[IdentityOptions, Field(discriminator="kind")]
+    signing: Annotated[SigningOptions, Field(discriminator="kind")] | None = None
     universe_domain: Domain = "googleapis.com"
     sts_endpoint: Endpoint | None = None
     iam_endpoint: Endpoint | None = None
     storage_endpoint: Endpoint | None = None
     ca_file: Text | None = None
 
+    def disagreements(self) -> Iterator[OptionFault]:
+        if isinstance(self.signing, SignBlobOptions) and self.signing_account is None:
+            yield OptionFault(
+                path=("signing", "serviceAccount"),
+                message="is missing: the identity does not name the account to sign as",
+            )
+
+    @property
+    def account(self) -> Account | None:
+        """Return the service account that the storage is read as, where the settings name it."""
+        if (target := self.identity.impersonate) is not None:
+            return Account(email=target.service_account, delegates=tuple(target.delegates))
+        if isinstance(self.identity, MetadataOptions) and self.identity.service_account is not None:
+            return Account(email=self.identity.service_account)
+        return None
+
+    @property
+    def signing_account(self) -> Account | None:
+        """Return the service account that Google signs as, where the settings name it."""
+        signing = self.signing
+        if isinstance(signing, SignBlobOptions) and signing.service_account is not None:
+            return Account(email=signing.service_account, delegates=tuple(signing.delegates))
+        return self.account
+
+    def without_impersonation(self) -> Self:
+        """Return the same options for the identity itself."""
+        return self.model_copy(update={"identity": self.identity.model_copy(update={"impersonate": None})})
+
     @property
     def sts_url(self) -> str:
         return f"{self.sts_endpoint or f'https://sts.{self.universe_domain}'}/v1/token"
+
+    @property
+    def iam_url(self) -> str:
+        return self.iam_endpoint or f"https://iamcredentials.{self.universe_domain}"
 
     @property
     def storage_url(self) -> str:

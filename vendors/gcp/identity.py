@@ -125,7 +125,7 @@ class _TrustingAdapter(HTTPAdapter):
 
 def _refreshed(options: GcpOptions, life: timedelta, transport: Transport) -> Any:
     # Built anew each time: a key file may have been replaced since.
-    source = _credentials(options.identity, transport)
+    source = credentials_of(options.identity, transport)
     impersonate = options.identity.impersonate
     if impersonate is not None:
         impersonated: Any = impersonated_credentials.Credentials
@@ -147,11 +147,12 @@ def _iam_url(options: GcpOptions, account: str) -> str | None:
     return f"{options.iam_endpoint}/v1/projects/-/serviceAccounts/{account}:generateAccessToken"
 
 
-def _credentials(identity: IdentityOptions, transport: Any) -> Any:
+def credentials_of(identity: IdentityOptions, transport: Any) -> Any:
+    """Return google-auth's credentials of the identity itself, not refreshed yet. May read files, and ask."""
     match identity:
         case ServiceAccountOptions():
             from_key: Any = service_account.Credentials.from_service_account_info
-            return from_key(_key(identity), scopes=SCOPES)
+            return from_key(_json_object(identity.read_key()), scopes=SCOPES)
         case WorkloadIdentityOptions():
             return _external_account(identity.config_file)
         case MetadataOptions():
@@ -160,12 +161,6 @@ def _credentials(identity: IdentityOptions, transport: Any) -> Any:
             return from_metadata(service_account_email=account, scopes=SCOPES)
         case ChainOptions():
             return google.auth.default(scopes=SCOPES, request=transport)[0]
-
-
-def _key(identity: ServiceAccountOptions) -> Any:
-    if identity.key is not None:
-        return _json_object(identity.key.read())
-    return _json_object(Path(identity.key_file or "").read_text(encoding="utf-8"))
 
 
 def _external_account(file: str) -> Any:

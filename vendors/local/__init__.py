@@ -17,7 +17,6 @@ class LocalVendor:
     """Reads and signs. There is no credential for a directory of a file system, so it issues none."""
 
     schemes = frozenset({"file"})
-    signs = True
 
     def check(self, options: Mapping[str, object]) -> Sequence[OptionFault]:
         return check(options)
@@ -30,6 +29,9 @@ class LocalVendor:
 
     def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
         return ["a local storage has no credentials for its directories: set accessModes: [url]"]
+
+    def check_url(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
+        return []
 
     def open(self, settings: StorageSettings) -> AbstractAsyncContextManager[Storage]:
         # A process that was not given the keys reads only.

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
 from gateway.domain import local_url
-from gateway.domain.file_path import encode_path
+from gateway.domain.file_path import Paths, encode_path
 from gateway.domain.key import Keys
 from gateway.domain.location import Location
 from gateway.domain.window import Window
-from gateway.ports import Signatures, StorageSettings
+from gateway.ports import Signatures, SigningCost, StorageSettings
 
 # About two milliseconds of signing.
 _MOST_IN_PLACE: Final = 1500
@@ -21,18 +20,21 @@ _MOST_IN_PLACE: Final = 1500
 class LocalSigner:
     """Needs no I/O, so that nothing but the window decides when a signature expires."""
 
+    cost = SigningCost.HASH
+    has_sessions = False
+
     def __init__(self, settings: StorageSettings, keys: Keys) -> None:
         self._storage = settings.name
         self._prefix = settings.prefix
         self._base = f"{settings.public_url.rstrip('/')}/{local_url.PATH_PREFIX}/{settings.name}/"
         self._key = local_url.root_key(keys.current, f"/{settings.prefix.path}")
 
-    async def sign(self, table: Location, paths: Sequence[str], window: Window) -> Signatures:
+    async def sign(self, table: Location, paths: Paths, window: Window) -> Signatures:
         if len(paths) > _MOST_IN_PLACE:
             return await asyncio.to_thread(self._sign, table, paths, window)
         return self._sign(table, paths, window)
 
-    def _sign(self, table: Location, paths: Sequence[str], window: Window) -> Signatures:
+    def _sign(self, table: Location, paths: Paths, window: Window) -> Signatures:
         below = self._prefix.below(table)
         directory = f"{encode_path(below)}/" if below else ""
         depth = directory.count("/")
@@ -40,8 +42,10 @@ class LocalSigner:
         return Signatures(
             origin=self._base + directory,
             query=local_url.shared_query(key, depth, expires_at),
-            signatures=local_url.sign(
-                key, self._storage, directory, paths, depth=depth, expires_at=expires_at
-            ),
+            signatures="\n".join(
+                local_url.sign(
+                    key, self._storage, directory, paths.split(), depth=depth, expires_at=expires_at
+                )
+            ).encode(),
             expires_at=datetime.fromtimestamp(expires_at, tz=UTC),
         )

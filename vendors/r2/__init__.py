@@ -1,4 +1,4 @@
-"""Tables on Cloudflare R2: temporary credentials that are signed by the secret of a parent token."""
+"""Tables on Cloudflare R2: URLs and temporary credentials that the secret of a parent token signs."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from vendors.r2.identity import Identity
 from vendors.r2.issuer import ApiIssuer, LocalIssuer
 from vendors.r2.probe import open_probe
 from vendors.r2.reader import open_own
+from vendors.r2.signer import open_signer
 
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
 
 
 class R2Vendor:
-    """Reads and issues."""
+    """Reads, signs and issues."""
 
     schemes = frozenset({"s3"})
-    signs = False
 
     def check(self, options: Mapping[str, object]) -> Sequence[OptionFault]:
         return check(options)
@@ -41,9 +41,10 @@ class R2Vendor:
         return []
 
     def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
-        if _BUCKET.fullmatch(location.authority):
-            return []
-        return [f"{location.authority!r} is no name of a bucket on R2: letters, digits and hyphens only"]
+        return _check_bucket(location)
+
+    def check_url(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
+        return _check_bucket(location)
 
     @asynccontextmanager
     async def open(self, settings: StorageSettings) -> AsyncIterator[Storage]:
@@ -56,10 +57,17 @@ class R2Vendor:
                 name=settings.name,
                 prefix=settings.prefix,
                 reader=ObstoreReader(open_own(options, bucket, identity, settings.clock)),
+                signer=open_signer(options, settings.prefix, identity) if settings.sessions else None,
                 issuer=_issuer(options, identity, call, settings.clock),
                 probe=probe,
                 cutter=_cutter(options, call, partial(is_refused, probe, settings.prefix)),
             )
+
+
+def _check_bucket(location: Location) -> Sequence[str]:
+    if _BUCKET.fullmatch(location.authority):
+        return []
+    return [f"{location.authority!r} is no name of a bucket on R2: letters, digits and hyphens only"]
 
 
 def _issuer(options: R2Options, identity: Identity, call: Call, clock: Clock) -> CredentialIssuer:

@@ -18,6 +18,7 @@ from vendors.obstore_error import StoreRefused, judge
 from vendors.obstore_probe import MOST_NAMES
 from vendors.r2.config import REGION
 from vendors.r2.identity import Identity
+from vendors.sigv4 import credential_scope, signing_key
 from vendors.xml import parse_xml
 
 _EMPTY: Final = hashlib.sha256(b"").hexdigest()
@@ -71,9 +72,10 @@ def list_request(endpoint: str, bucket: str, prefix: str, keys: AwsTempCredentia
     if keys.session_token:
         headers["x-amz-security-token"] = keys.session_token
     canonical = "\n".join(["GET", path, query, *_lines(headers), "", ";".join(headers), _EMPTY])
-    scope = f"{stamp[:8]}/{REGION}/s3/aws4_request"
+    scope = credential_scope(stamp[:8], REGION)
     text = "\n".join(["AWS4-HMAC-SHA256", stamp, scope, hashlib.sha256(canonical.encode()).hexdigest()])
-    signature = _hmac(_signing_key(keys.secret_access_key, stamp[:8]), text).hex()
+    key = signing_key(keys.secret_access_key, stamp[:8], REGION)
+    signature = hmac.digest(key, text.encode(), "sha256").hex()
     authorization = (
         f"AWS4-HMAC-SHA256 Credential={keys.access_key_id}/{scope}, "
         f"SignedHeaders={';'.join(headers)}, Signature={signature}"
@@ -89,17 +91,6 @@ def _query(parameters: Mapping[str, str]) -> str:
 
 def _lines(headers: Mapping[str, str]) -> list[str]:
     return [f"{name}:{value}" for name, value in headers.items()]
-
-
-def _signing_key(secret: str, day: str) -> bytes:
-    key = f"AWS4{secret}".encode()
-    for part in (day, REGION, "s3", "aws4_request"):
-        key = _hmac(key, part)
-    return key
-
-
-def _hmac(key: bytes, text: str) -> bytes:
-    return hmac.new(key, text.encode(), hashlib.sha256).digest()
 
 
 def _names(reply: Reply) -> list[str]:

@@ -20,7 +20,6 @@ from vendors.sts import Sts
 
 class S3Vendor:
     schemes = frozenset({"s3"})
-    signs = False
 
     def check(self, options: Mapping[str, object]) -> Sequence[OptionFault]:
         return check(options)
@@ -38,6 +37,9 @@ class S3Vendor:
     def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
         return check_dir(options, location)
 
+    def check_url(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
+        return []
+
     def open(self, settings: StorageSettings) -> AbstractAsyncContextManager[Storage]:
         return _open(settings)
 
@@ -48,9 +50,11 @@ vendor: Vendor = S3Vendor()
 @asynccontextmanager
 async def _open(settings: StorageSettings) -> AsyncIterator[Storage]:
     options = parse(settings.options)
-    identity = BotoIdentity(options.identity, options.endpoints)
+    bucket = settings.prefix.authority
+    endpoint = options.endpoints(bucket)
+    identity = BotoIdentity(options.identity, endpoint)
     with open_threads(settings.name) as threads:
-        access = S3Access(settings.prefix.authority, options.endpoints, identity, threads, settings.clock)
+        access = S3Access(bucket, endpoint, identity, threads, settings.clock)
         sts = Sts(
             identity.sts, threads, storage=settings.name, metrics=settings.metrics, key_id=identity.key_id
         )
@@ -58,6 +62,7 @@ async def _open(settings: StorageSettings) -> AsyncIterator[Storage]:
             name=settings.name,
             prefix=settings.prefix,
             reader=access.reader(),
+            signer=access.signer(settings.prefix, settings.sessions) if settings.sessions else None,
             issuer=S3Issuer(options, sts),
             probe=access.probe(),
             cutter=S3Cutter(options.can),

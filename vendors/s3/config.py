@@ -16,6 +16,7 @@ from vendors.boto_options import AwsIdentity, RoleArn, Url, is_clear
 from vendors.iam_policy import PolicyTerms, session_policy
 from vendors.options import Options, Text, check_options, parse_options
 from vendors.s3.profile import PROFILES, Capabilities, RoleUse
+from vendors.s3_address import fits_host
 
 Seconds = Annotated[int, Field(gt=0)]
 
@@ -99,13 +100,12 @@ class S3Options(Options):
             return self.capabilities.capabilities()
         return PROFILES[self.profile]
 
-    @property
-    def endpoints(self) -> BotoEndpoint:
+    def endpoints(self, bucket: str) -> BotoEndpoint:
         return BotoEndpoint(
             region=self.region,
             sts=self.sts_endpoint or self.endpoint,
             s3=self.endpoint,
-            path_style=self.path_style,
+            path_style=self.path_style or not fits_host(bucket, self.endpoint),
             ca_file=self.ca_file or "",
         )
 

@@ -134,3 +134,20 @@ def test_an_endpoint_begins_with_its_scheme_and_is_a_host(url):
 )
 def test_only_this_machine_is_reached_in_the_clear_without_a_word(url, clear):
     assert is_clear(url) is clear
+
+
+@pytest.mark.parametrize(
+    ("identity", "is_temporary"),
+    [
+        (KEYS, False),
+        ({**KEYS, "sessionToken": {"file": "/token"}}, False),
+        ({**KEYS, "assumeRole": {"arn": ROLE}}, True),
+        ({"kind": "profile", "name": "lake"}, True),
+        ({"kind": "webIdentity", "roleArn": ROLE, "tokenFile": "/token"}, True),
+        ({"kind": "chain"}, True),
+    ],
+)
+def test_all_but_plain_keys_are_taken_for_sessions(identity, is_temporary):
+    entry = Entry.model_validate({"region": "eu", "identity": identity})
+
+    assert entry.identity.is_temporary is is_temporary

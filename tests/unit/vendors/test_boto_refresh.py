@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlencode
 
 import pytest
 from botocore.awsrequest import AWSResponse
+from botocore.exceptions import ClientError
 from botocore.httpsession import URLLib3Session
 from pydantic import TypeAdapter
 
@@ -24,7 +25,8 @@ ANSWER = """<{call}Response xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><{
 <SessionToken>session-{number}</SessionToken><Expiration>{expiration}</Expiration>
 </Credentials></{call}Result></{call}Response>"""
 REFUSAL = """<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error><Type>Sender</Type>
-<Code>AccessDenied</Code><Message>no</Message></Error></ErrorResponse>"""
+<Code>{code}</Code><Message>{message}</Message></Error></ErrorResponse>"""
+TOO_LONG = "The requested DurationSeconds exceeds the MaxSessionDuration set for this role."
 
 
 class Raw(io.BytesIO):
@@ -38,6 +40,8 @@ class FakeSts:
 
     life: timedelta = timedelta(hours=1)
     refuses: bool = False
+    # What is asked for is given, up to this.
+    longest: timedelta | None = None
     asked: list[dict[str, str]] = field(default_factory=list)
     signed_by: list[str] = field(default_factory=list)
 
@@ -50,8 +54,13 @@ class FakeSts:
         signature = request.headers.get("Authorization", b"")
         self.signed_by.append(signature.decode() if isinstance(signature, bytes) else signature)
         if self.refuses:
-            return AWSResponse(request.url, 403, {}, Raw(REFUSAL.encode()))
-        expiration = f"{datetime.now(UTC) + self.life:%Y-%m-%dT%H:%M:%SZ}"
+            return _refusal(request.url, 403, "AccessDenied", "no session-of-mine")
+        life = self.life
+        if self.longest is not None:
+            life = timedelta(seconds=int(form["DurationSeconds"]))
+            if life > self.longest:
+                return _refusal(request.url, 400, "ValidationError", TOO_LONG)
+        expiration = f"{datetime.now(UTC) + life:%Y-%m-%dT%H:%M:%SZ}"
         answer = ANSWER.format(call=form["Action"], number=len(self.asked), expiration=expiration)
         return AWSResponse(request.url, 200, {}, Raw(answer.encode()))
 
@@ -162,6 +171,65 @@ def test_role_is_assumed_again_by_keys_as_they_are_then(sts, tmp_path):
         identity.keys()
     assert [form["ExternalId"] for form in sts.asked] == ["gateway-7"]
     assert "Credential=AKIA1/" in sts.signed_by[0]
+
+
+@pytest.mark.parametrize(
+    ("life", "longest", "asked"),
+    [
+        # Every role gives an hour: more than is needed does no harm.
+        (timedelta(minutes=5), timedelta(hours=1), [3600]),
+        (timedelta(hours=1), timedelta(hours=1), [3600]),
+        (timedelta(hours=6), timedelta(hours=12), [21600]),
+        (timedelta(days=7), timedelta(hours=12), [43200]),
+        (timedelta(hours=6), timedelta(hours=1), [21600, 3600]),
+    ],
+)
+def test_new_session_lasts_as_long_as_is_asked_for_or_as_its_role_allows(sts, identity, life, longest, asked):
+    sts.longest = longest
+    session = identity.new_session(life)
+
+    assert [int(form["DurationSeconds"]) for form in sts.asked] == asked
+    assert abs(session.ends_at - datetime.now(UTC) - timedelta(seconds=asked[-1])) < timedelta(minutes=1)
+
+
+def test_new_session_is_another_one_each_time_and_leaves_the_own_one_alone(sts, identity):
+    own = identity.keys()
+    names = [identity.new_session(timedelta(hours=1)).keys.access_key_id for _ in range(2)]
+
+    assert names == ["ASIA2", "ASIA3"]
+    assert identity.keys() == own
+
+
+def test_role_on_top_of_a_role_is_asked_for_an_hour_at_once(sts, token_file):
+    sts.longest = timedelta(hours=12)
+    identity = opened(
+        {"kind": "webIdentity", "roleArn": ROLE, "tokenFile": str(token_file), "assumeRole": {"arn": ROLE}}
+    )
+    identity.new_session(timedelta(hours=6))
+    identity.new_session(timedelta(hours=6))
+
+    assert [(form["Action"], form["DurationSeconds"]) for form in sts.asked] == [
+        ("AssumeRoleWithWebIdentity", "3600"),
+        ("AssumeRole", "3600"),
+        ("AssumeRole", "3600"),
+    ]
+
+
+def test_new_session_that_is_refused_is_asked_for_once(sts, identity):
+    sts.refuses = True
+    with pytest.raises(ClientError):
+        identity.new_session(timedelta(hours=6))
+
+    assert len(sts.asked) == 1
+
+
+def test_new_session_does_not_print_its_secrets(sts, identity):
+    assert "secret-1" not in repr(identity.new_session(timedelta(hours=1)))
+    assert "session-1" not in repr(identity.new_session(timedelta(hours=1)))
+
+
+def _refusal(url: str, status: int, code: str, message: str) -> AWSResponse:
+    return AWSResponse(url, status, {}, Raw(REFUSAL.format(code=code, message=message).encode()))
 
 
 def _is_vended(form: dict[str, str]) -> bool:

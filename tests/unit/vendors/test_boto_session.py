@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,8 +15,16 @@ from botocore.httpsession import URLLib3Session
 from pydantic import TypeAdapter
 
 from vendors.boto_identity import BotoEndpoint, BotoIdentity
-from vendors.boto_options import AnyIdentity, AwsIdentity, ProfileOptions
-from vendors.boto_session import _AMBIENT, ProfileCredentials, chain_session, open_session
+from vendors.boto_options import AnyIdentity, AwsIdentity, KeysOptions, ProfileOptions
+from vendors.boto_session import (
+    _AMBIENT,
+    KeysCredentials,
+    ProfileCredentials,
+    chain_credentials,
+    chain_session,
+    end_of,
+    open_session,
+)
 
 ENDPOINT = BotoEndpoint(region="eu-west-1", sts="https://sts.example")
 ROLE = "arn:aws:iam::123456789012:role/ambient"
@@ -37,7 +47,12 @@ class Raw(io.BytesIO):
 
 
 @pytest.fixture
-def calls(monkeypatch):
+def machine():
+    return dict(MACHINE)
+
+
+@pytest.fixture
+def calls(monkeypatch, machine):
     """A machine whose role is given to whoever asks for it, and the addresses that were asked."""
     asked: list[str] = []
 
@@ -46,7 +61,7 @@ def calls(monkeypatch):
         if request.url.endswith("/api/token"):
             return AWSResponse(request.url, 200, {}, Raw(b"token"))
         is_list = request.url.endswith("/security-credentials/")
-        body = b"machine" if is_list else json.dumps({**MACHINE, "Code": "Success"}).encode()
+        body = b"machine" if is_list else json.dumps({**machine, "Code": "Success"}).encode()
         return AWSResponse(request.url, 200, {}, Raw(body))
 
     for name in ("AWS_EC2_METADATA_DISABLED", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
@@ -183,3 +198,101 @@ def test_profile_is_read_from_its_own_file_and_not_from_home(calls, monkeypatch,
         opened(empty_profile).keys()
     named = ProfileCredentials(ProfileOptions(kind="profile", name="lake"))
     assert named.get_frozen_credentials().access_key == "HOME"
+
+
+def after(span: timedelta) -> str:
+    return f"{datetime.now(UTC) + span:%Y-%m-%dT%H:%M:%SZ}"
+
+
+@pytest.mark.parametrize("left", [timedelta(minutes=6), timedelta(minutes=12), timedelta(hours=6)])
+def test_session_of_the_machine_ends_when_the_machine_says_so(calls, machine, monkeypatch, tmp_path, left):
+    """Left to itself, the SDK puts off an end that is near."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    machine["Expiration"] = after(left)
+    found = opened({"kind": "chain"}).new_session(timedelta(hours=1))
+
+    assert found.keys.access_key_id == "AMBIENT"
+    assert found.ends_at == datetime.fromisoformat(machine["Expiration"])
+
+
+def test_session_of_the_machine_that_is_over_is_none(calls, machine, monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    machine["Expiration"] = after(-timedelta(minutes=1))
+
+    with pytest.raises(RuntimeError):
+        opened({"kind": "chain"}).new_session(timedelta(hours=1))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_chain_is_gone_through_anew_for_each_session(calls, machine, monkeypatch, tmp_path, place):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    place(monkeypatch, tmp_path)
+    found = opened({"kind": "chain"})
+    first = found.new_session(timedelta(hours=1))
+    asked = len(calls)
+    second = found.new_session(timedelta(hours=1))
+
+    assert first == second
+    assert first.keys.access_key_id == "AMBIENT"
+    assert first.ends_at == (datetime(2099, 1, 1, tzinfo=UTC) if asked else None)
+    assert len(calls) == 2 * asked
+
+
+def test_chain_that_holds_nothing_is_an_error(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+
+    with pytest.raises(NoCredentialsError):
+        chain_credentials()
+
+
+def test_end_that_stands_in_the_environment_is_told(monkeypatch, tmp_path):
+    in_environment(monkeypatch, tmp_path)
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "token")
+    monkeypatch.setenv("AWS_CREDENTIAL_EXPIRATION", "2099-06-01T12:00:00+02:00")
+
+    found = opened({"kind": "chain"}).new_session(timedelta(hours=1))
+
+    assert found.keys.session_token == "token"
+    assert found.ends_at == datetime(2099, 6, 1, 10, tzinfo=UTC)
+
+
+def test_profile_of_a_process_ends_when_the_process_says_so(tmp_path, monkeypatch):
+    program, ends_at = tmp_path / "program.py", after(timedelta(hours=2))
+    answer = {"Version": 1, "AccessKeyId": "P1", "SecretAccessKey": "s", "SessionToken": "t"}
+    program.write_text(
+        f"print({json.dumps(json.dumps({**answer, 'Expiration': ends_at}))})", encoding="utf-8"
+    )
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".aws").mkdir()
+    text = f"[profile lake]\ncredential_process = {sys.executable} {program}\n"
+    (tmp_path / ".aws" / "config").write_text(text, encoding="utf-8")
+
+    found = opened({"kind": "profile", "name": "lake"}).new_session(timedelta(hours=1))
+
+    assert (found.keys.access_key_id, found.keys.session_token) == ("P1", "t")
+    assert found.ends_at == datetime.fromisoformat(ends_at)
+
+
+def test_keys_of_a_profile_have_no_end(tmp_path):
+    file = tmp_path / "shared"
+    file.write_text("[lake]\naws_access_key_id = ONE\naws_secret_access_key = 1\n", encoding="utf-8")
+
+    found = opened({"kind": "profile", "name": "lake", "file": str(file)}).new_session(timedelta(hours=1))
+
+    assert (found.keys.access_key_id, found.ends_at) == ("ONE", None)
+
+
+def test_keys_of_the_entry_have_no_end_that_we_know():
+    options = KeysOptions.model_validate(
+        {
+            "kind": "keys",
+            "accessKeyId": "A",
+            "secretAccessKey": {"value": "s"},
+            "sessionToken": {"value": "t"},
+        }
+    )
+
+    assert end_of(KeysCredentials(options)) is None

@@ -7,9 +7,10 @@ import pytest
 from gateway.domain.location import parse_location
 from tests.unit.vendors.words import told
 from vendors.aws import vendor
-from vendors.aws.config import check, check_dir, parse
+from vendors.aws.config import check, check_dir, check_url, parse
 
 TABLE = parse_location("s3://lake/sales/orders")
+ACCESS_POINT = "arn:aws:s3:eu-west-1:123456789012:accesspoint/lake"
 OPTIONS: dict[str, object] = {
     "region": "eu-west-1",
     "identity": {"kind": "chain"},
@@ -24,7 +25,7 @@ def test_all_options_together_are_fine():
                 **OPTIONS,
                 "sessionTags": False,
                 "kmsKeys": ["arn:aws:kms:eu-west-1:123456789012:key/0a-1b"],
-                "accessPoint": "arn:aws:s3:eu-west-1:123456789012:accesspoint/lake",
+                "accessPoint": ACCESS_POINT,
                 "endpoint": "https://bucket.vpce-1.s3.eu-west-1.vpce.amazonaws.com",
                 "stsEndpoint": "https://sts-fips.us-east-1.amazonaws.com",
                 "revocation": {"putRolePolicy": True},
@@ -56,6 +57,8 @@ def test_all_options_together_are_fine():
         ({"rolle": {}}, "rolle: unknown option; did you mean role?"),
         ({"profile": "minio", "regoin": "x"}, "profile: is an option of the vendor s3"),
         ({"revocation": {"putRolePolicy": "yes"}}, "revocation.putRolePolicy: must be true or false"),
+        ({"dualStack": "yes"}, "dualStack: must be true or false"),
+        ({"dualStack": True, "endpoint": "https://vpce"}, "dualStack: is for the region's own address"),
     ],
 )
 def test_faults_are_told(more, words):
@@ -113,10 +116,29 @@ def test_the_partition_is_that_of_the_role_or_the_region(options, partition):
 
 @pytest.mark.parametrize(
     ("options", "bucket", "path_style"),
-    [({}, "lake", False), ({}, "lake.example.org", True), ({"endpoint": "https://vpce"}, "lake", True)],
+    [
+        ({}, "lake", False),
+        ({}, "lake.example.org", True),
+        ({}, "la_ke", True),
+        ({"endpoint": "https://vpce"}, "lake", True),
+        ({"endpoint": "https://vpce", "accessPoint": ACCESS_POINT}, "lake-s3alias", False),
+        ({"accessPoint": ACCESS_POINT}, "lake.example.org", False),
+    ],
 )
 def test_the_bucket_is_in_the_hosts_name_where_that_can_work(options, bucket, path_style):
     assert parse(options).endpoints(bucket).path_style is path_style
+
+
+def test_urls_are_signed_with_any_identity_and_without_a_role():
+    for options in ({}, OPTIONS, {"region": "eu-west-1", "identity": {"kind": "chain"}}):
+        assert check_url(options) == []
+        assert vendor.check_url(options, TABLE) == []
+
+
+def test_an_access_point_of_another_region_is_told():
+    assert check_url({**OPTIONS, "accessPoint": ACCESS_POINT}) == []
+    (fault,) = check_url({**OPTIONS, "region": "eu-central-1", "accessPoint": ACCESS_POINT})
+    assert fault.startswith("options.accessPoint lies in another region than options.region")
 
 
 def test_a_life_that_sts_never_gives_is_told_before_anybody_asks():

@@ -8,10 +8,12 @@ from datetime import UTC, datetime, timedelta
 
 from gateway.errors import Unavailable
 from vendors.azure.account import Account
+from vendors.azure.account_key import AccountKey
 from vendors.azure.config import AzureOptions, parse
 from vendors.azure.delegation_key import DelegationKey, format_time
 from vendors.azure.identity import Token
 from vendors.http import Reply, Request
+from vendors.xml import parse_xml
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 SECRET = bytes(range(32))
@@ -48,6 +50,10 @@ class FakeHttp:
         return answer
 
 
+def account_key(secret: bytes = bytes(range(64))) -> AccountKey:
+    return AccountKey(text=base64.b64encode(secret).decode(), secret=secret, read_at=NOON)
+
+
 def options(**given: object) -> AzureOptions:
     return parse({"identity": {"kind": "chain"}, "hierarchicalNamespace": True, **given})
 
@@ -67,6 +73,12 @@ def delegation_key(
         starts_at=starts_at,
         expires_at=expires_at,
     )
+
+
+def answer_as_asked(request: Request) -> Reply:
+    """Return a key of just the time that was asked for."""
+    root = parse_xml(request.body)
+    return key_answer(root.findtext("Start", ""), root.findtext("Expiry", ""))
 
 
 def key_answer(start: str, expiry: str, *, value: bytes = SECRET) -> Reply:

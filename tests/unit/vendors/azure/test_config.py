@@ -21,6 +21,8 @@ SUBSCRIPTION = "11111111-2222-3333-4444-555555555555"
         {"kind": "workloadIdentity"},
         {"kind": "workloadIdentity", "tenantId": "t", "clientId": "c", "tokenFile": "/run/token"},
         {"kind": "chain"},
+        {"kind": "accountKey", "accountKey": {"value": "a2V5"}},
+        {"kind": "accountKey", "accountKey": {"file": "/run/key"}},
     ],
 )
 def test_each_kind_of_identity_is_taken(identity):
@@ -35,13 +37,35 @@ def test_entry_without_an_identity_is_told_the_kinds(given):
     (fault,) = told(check(given))
 
     assert fault.startswith("identity")
-    assert "clientSecret, managedIdentity, workloadIdentity, chain" in fault
+    assert "clientSecret, managedIdentity, workloadIdentity, chain, accountKey" in fault
 
 
-def test_account_key_is_no_identity():
-    (fault,) = told(check({"identity": {"kind": "accountKey", "value": "k"}}))
+def test_unknown_kind_is_told_the_others():
+    (fault,) = told(check({"identity": {"kind": "sharedKey", "value": "k"}}))
 
     assert fault.startswith("identity.kind: must be one of clientSecret, ")
+
+
+@pytest.mark.parametrize("value", ["", "hush hush", "hush!", "hüsh", "aHVzaA==x"])
+def test_account_key_that_is_none_is_told_without_it(value):
+    (fault,) = told(check({"identity": {"kind": "accountKey", "accountKey": {"value": value}}}))
+
+    assert fault.startswith("identity.accountKey.value: must be a key of the storage account")
+    assert "hush" not in fault
+
+
+def test_account_key_has_nothing_to_revoke():
+    identity = {"kind": "accountKey", "accountKey": {"value": "a2V5"}}
+    revocation = {"subscription": SUBSCRIPTION, "resourceGroup": "g"}
+    (fault,) = told(check({"identity": identity, "revocation": revocation}))
+
+    assert fault.startswith("revocation: an account key")
+
+
+def test_account_key_is_not_shown():
+    options = parse({"identity": {"kind": "accountKey", "accountKey": {"value": "aHVzaA=="}}})
+
+    assert "aHVzaA" not in repr(options)
 
 
 def test_entry_that_nobody_wrote_uses_the_chain():

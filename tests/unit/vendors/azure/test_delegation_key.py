@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import logging
 from dataclasses import replace
 from datetime import timedelta
@@ -13,24 +14,19 @@ from tests.unit.vendors.azure.doubles import (
     FakeClock,
     FakeHttp,
     FakeTokens,
+    answer_as_asked,
     key_answer,
     options,
 )
 from tests.unit.vendors.background import finish_background
 from vendors.azure.delegation_key import DelegationKeys, parse_key
 from vendors.http import Reply
-from vendors.xml import parse_xml
 
 HOUR = timedelta(hours=1)
 ANSWER = key_answer("2026-01-02T11:55:00Z", "2026-01-02T16:00:00Z")
 
 
-def as_asked(request):
-    root = parse_xml(request.body)
-    return key_answer(root.findtext("Start", ""), root.findtext("Expiry", ""))
-
-
-def keys(answer=as_asked, *, clock=None, **given) -> tuple[FakeHttp, DelegationKeys]:
+def keys(answer=answer_as_asked, *, clock=None, **given) -> tuple[FakeHttp, DelegationKeys]:
     http = FakeHttp(answer)
     made = DelegationKeys(
         storage="lake",
@@ -86,6 +82,21 @@ async def test_key_is_never_asked_for_longer_than_azure_gives(life):
     key = await keys()[1].get(life)
 
     assert key.expires_at - key.starts_at < timedelta(days=7)
+
+
+async def test_key_of_a_given_time_starts_earlier_by_the_skew_and_is_not_kept():
+    http, made = keys(clockSkew="10m")
+    for _ in range(2):
+        key = await made.ask(NOON - HOUR, NOON + HOUR)
+
+    assert (key.starts_at, key.expires_at) == (NOON - HOUR - timedelta(minutes=10), NOON + HOUR)
+    assert len(http.requests) == 2
+
+
+async def test_key_of_a_given_time_is_never_asked_for_longer_than_azure_gives():
+    key = await keys()[1].ask(NOON, NOON + timedelta(days=30))
+
+    assert timedelta(days=6, hours=23) < key.expires_at - key.starts_at < timedelta(days=7)
 
 
 async def test_forgotten_key_is_asked_for_again():
@@ -153,7 +164,9 @@ async def test_key_in_hand_signs_while_the_next_one_is_fetched():
 
 async def test_key_in_hand_outlives_an_outage_until_its_last_minutes():
     clock = FakeClock()
-    _, made = keys(lambda request: as_asked(request) if clock.now == NOON else Reply(status=500), clock=clock)
+    _, made = keys(
+        lambda request: answer_as_asked(request) if clock.now == NOON else Reply(status=500), clock=clock
+    )
     first = await made.get(HOUR)
     clock.now += 4 * HOUR - timedelta(minutes=6)
     assert await made.get(HOUR) is first
@@ -176,7 +189,7 @@ async def test_key_in_hand_outlives_an_outage_until_its_last_minutes():
     ],
 )
 async def test_clock_that_differs_from_azure_is_warned_of(date, warned, caplog):
-    _, made = keys(lambda request: replace(as_asked(request), headers={"date": date}))
+    _, made = keys(lambda request: replace(answer_as_asked(request), headers={"date": date}))
     await made.get(HOUR)
 
     assert ("clock" in caplog.text) == warned
@@ -190,6 +203,7 @@ async def test_clock_that_differs_from_azure_is_warned_of(date, warned, caplog):
         b"not xml",
         b"<UserDelegationKey/>",
         ANSWER.body.replace(b"<Value>", b"<Value>!"),
+        ANSWER.body.replace(base64.b64encode(SECRET), b""),
         ANSWER.body.replace(b"2026-01-02T16:00:00Z", b"tomorrow"),
         ANSWER.body.replace(b"2026-01-02T16:00:00Z", b"2026-01-02T16:00:00"),
         ANSWER.body.replace(b"11111111-", b"11111111&#10;"),

@@ -69,6 +69,14 @@ def test_path_that_looks_like_a_blob_host_is_not_one():
     assert spelling_faults(options(), location) == []
 
 
+def test_account_key_makes_no_credential_for_a_directory():
+    given = options(identity={"kind": "accountKey", "accountKey": {"value": "a2V5"}}, containerScope="accept")
+
+    for location in (TABLE, ROOT):
+        (fault,) = scope_faults(given, location)
+        assert "another kind of identity" in fault
+
+
 def test_host_that_is_no_account_is_refused_even_where_container_scope_is_accepted():
     location = parse_location("abfss://c@onelake.dfs.fabric.microsoft.com/t")
 

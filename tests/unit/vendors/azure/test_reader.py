@@ -1,8 +1,14 @@
 from __future__ import annotations
 
-from tests.unit.vendors.azure.doubles import ACCOUNT, FakeTokens
+from datetime import timedelta
+
+import pytest
+
+from tests.unit.vendors.azure.doubles import ACCOUNT, NOON, FakeClock, FakeTokens
 from vendors.azure.account import Account
-from vendors.azure.reader import open_store
+from vendors.azure.account_key import AccountKeys
+from vendors.azure.reader import by_key, by_token, open_store
+from vendors.options import SecretOptions
 
 AMBIENT = {
     "AZURE_STORAGE_ACCOUNT_NAME": "ambient",
@@ -10,18 +16,28 @@ AMBIENT = {
     "AZURE_CONTAINER_NAME": "ambient",
     "AZURE_SKIP_SIGNATURE": "true",
     "AZURE_STORAGE_USE_EMULATOR": "true",
+    "AZURE_STORAGE_ACCOUNT_KEY": "YW1iaWVudA==",
+    "AZURE_STORAGE_SAS_KEY": "sig=ambient",
 }
+PROVIDE = by_token(FakeTokens())
+KEYS = AccountKeys("lake", SecretOptions.model_validate({"value": "a2V5"}), FakeClock())
 
 
-def test_nothing_of_the_environment_takes_the_place_of_what_is_named(monkeypatch):
+@pytest.mark.parametrize("provide", [PROVIDE, by_key(KEYS)])
+def test_nothing_of_the_environment_takes_the_place_of_what_is_named(monkeypatch, provide):
     for name, value in AMBIENT.items():
         monkeypatch.setenv(name, value)
-    store = open_store(ACCOUNT, None, FakeTokens())
+    store = open_store(ACCOUNT, None, provide)
 
     assert store.config["account_name"] == "lakeaccount"
     assert store.config["endpoint"] == ACCOUNT.endpoint
     assert store.config["container_name"] == "tables"
     assert "ambient" not in str(store.config)
+
+
+async def test_own_token_or_the_accounts_key_is_given():
+    assert await PROVIDE() == {"token": "own-token", "expires_at": NOON + timedelta(hours=1)}
+    assert await by_key(KEYS)() == {"access_key": "a2V5", "expires_at": NOON + timedelta(minutes=6)}
 
 
 def test_plain_http_is_allowed_on_this_machine_only():
@@ -33,4 +49,4 @@ def test_plain_http_is_allowed_on_this_machine_only():
 
 def _allows_http(account):
     # obstore gives back what it was given as texts.
-    return (open_store(account, None, FakeTokens()).client_options or {}).get("allow_http")
+    return (open_store(account, None, PROVIDE).client_options or {}).get("allow_http")

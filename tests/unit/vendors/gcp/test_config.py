@@ -8,15 +8,19 @@ from tests.unit.vendors.words import told
 from vendors.gcp.config import (
     ChainOptions,
     GcpOptions,
+    HmacOptions,
     ImpersonateOptions,
     MetadataOptions,
     ServiceAccountOptions,
+    SignBlobOptions,
     WorkloadIdentityOptions,
     check,
     parse,
 )
 
 CHAIN = {"kind": "chain"}
+SHARER = "a@b.iam.gserviceaccount.com"
+HMAC = {"kind": "hmac", "accessId": "GOOG1EXAMPLE", "secret": {"file": "/secret"}}
 
 
 def identity(**options: object) -> dict[str, object]:
@@ -35,6 +39,11 @@ def identity(**options: object) -> dict[str, object]:
         identity(kind="chain", impersonate={"serviceAccount": "a@b.iam.gserviceaccount.com"}),
         {"identity": CHAIN, "storageEndpoint": "http://127.0.0.1:4443", "stsEndpoint": "http://[::1]:1"},
         {"identity": CHAIN, "universeDomain": "example-universe.goog", "caFile": "/ca.pem"},
+        {"identity": CHAIN, "signing": HMAC},
+        {"identity": CHAIN, "signing": {**HMAC, "secret": {"value": "hush"}}},
+        {"identity": CHAIN, "signing": {"kind": "signBlob", "serviceAccount": SHARER, "delegates": [SHARER]}},
+        {"identity": {**CHAIN, "impersonate": {"serviceAccount": SHARER}}, "signing": {"kind": "signBlob"}},
+        {"identity": {"kind": "metadata", "serviceAccount": SHARER}, "signing": {"kind": "signBlob"}},
     ],
 )
 def test_options_are_fine(options):
@@ -71,6 +80,49 @@ def test_entry_without_an_identity_is_told_the_kinds(options):
             {"identity": CHAIN, "storageEndpoint": "storage.example.com"},
             "storageEndpoint: an endpoint is an address such as https://storage.example.com",
         ),
+        (
+            {"identity": CHAIN, "signing": "hmac"},
+            "signing: must be a mapping; its kind is one of hmac, signBlob",
+        ),
+        (
+            {"identity": CHAIN, "signing": {}},
+            "signing.kind: is missing: give one of hmac, signBlob",
+        ),
+        (
+            {"identity": CHAIN, "signing": {**HMAC, "kind": "hmca"}},
+            "signing.kind: must be one of hmac, signBlob; did you mean hmac?",
+        ),
+        (
+            {"identity": CHAIN, "signing": {**HMAC, "accessId": "GOOG/1"}},
+            "signing.accessId: must be the access ID of an HMAC key, which begins with GOOG",
+        ),
+        (
+            {"identity": CHAIN, "signing": {"kind": "hmac", "accessId": "GOOG1"}},
+            "signing.secret: is missing: give {file: PATH} or {value: TEXT}",
+        ),
+        (
+            {"identity": CHAIN, "signing": {**HMAC, "secret": "hush"}},
+            "signing.secret: give {file: PATH} or {value: TEXT}",
+        ),
+        (
+            {"identity": CHAIN, "signing": {**HMAC, "serviceAccount": SHARER}},
+            "signing.serviceAccount: unknown option; known are kind, accessId, secret",
+        ),
+        (
+            {"identity": CHAIN, "signing": {"kind": "signBlob"}},
+            "signing.serviceAccount: is missing: the identity does not name the account to sign as",
+        ),
+        (
+            {"identity": {"kind": "serviceAccount", "keyFile": "/k"}, "signing": {"kind": "signBlob"}},
+            "signing.serviceAccount: is missing: the identity does not name the account to sign as",
+        ),
+        (
+            {
+                "identity": {**CHAIN, "impersonate": {"serviceAccount": SHARER}},
+                "signing": {"kind": "signBlob", "delegates": [SHARER]},
+            },
+            "signing.delegates: leads to a serviceAccount, which is missing",
+        ),
     ],
 )
 def test_fault_is_named(options, fault):
@@ -80,6 +132,7 @@ def test_fault_is_named(options, fault):
 @pytest.mark.parametrize("account", ["", "a", "a@b/../c", "a@b:generate", "a b@c", "a@b\n"])
 def test_service_account_that_would_change_the_address_is_refused(account):
     assert check(identity(kind="chain", impersonate={"serviceAccount": account}))
+    assert check({"identity": CHAIN, "signing": {"kind": "signBlob", "serviceAccount": account}})
 
 
 def test_secret_is_in_no_fault_and_no_repr():
@@ -90,6 +143,29 @@ def test_secret_is_in_no_fault_and_no_repr():
     assert "hush" not in repr(parse(identity(kind="serviceAccount", key={"value": "hush"})))
 
 
+@pytest.mark.parametrize(
+    "signing",
+    [
+        {"kind": "hmac", "accessId": "hush hush", "secret": "hush"},
+        {"kind": "hmac", "accessId": 7, "secret": {"value": "hush", "file": "hush"}},
+        {"kind": "hush"},
+        {"kind": "hmac", "accessId": "GOOG1", "secret": {"valeu": "hush"}},
+        ["hush"],
+    ],
+)
+def test_what_was_given_for_signing_is_in_no_fault(signing):
+    faults = told(check({"identity": CHAIN, "signing": signing}))
+
+    assert faults
+    assert "hush" not in "".join(faults)
+
+
+def test_hmac_keys_secret_is_in_no_repr():
+    options = parse({"identity": CHAIN, "signing": {**HMAC, "secret": {"value": "hush"}}})
+
+    assert "hush" not in f"{options!r}{options}{options.signing!r}"
+
+
 def test_no_options_stand_for_the_chain():
     assert isinstance(parse({}).identity, ChainOptions)
 
@@ -98,6 +174,7 @@ def test_addresses_follow_the_universe():
     options = parse({"identity": CHAIN, "universeDomain": "u.example"})
 
     assert options.sts_url == "https://sts.u.example/v1/token"
+    assert options.iam_url == "https://iamcredentials.u.example"
     assert options.storage_url == "https://storage.u.example"
 
 
@@ -115,9 +192,11 @@ def test_addresses_can_be_chosen():
     [
         ChainOptions,
         GcpOptions,
+        HmacOptions,
         ImpersonateOptions,
         MetadataOptions,
         ServiceAccountOptions,
+        SignBlobOptions,
         WorkloadIdentityOptions,
     ],
 )

@@ -7,8 +7,12 @@ import pytest
 
 from gateway.domain.location import parse_location
 from gateway.ports import StorageSettings
+from tests.fakes.sessions import FakeSessions
 from tests.unit.vendors.gcp.google import NOON, SHARER
 from vendors.gcp import vendor
+from vendors.gcp.blob_signer import BlobSigner
+from vendors.gcp.chain_signer import ChainSigner
+from vendors.gcp.rsa_signer import RsaSigner
 
 TABLE = parse_location("gs://lake/sales/orders")
 
@@ -25,6 +29,40 @@ async def test_storage_reads_and_issues_and_opening_it_calls_nobody(options):
         assert storage.name == "lake"
         assert storage.signer is None
         assert None not in (storage.reader, storage.issuer, storage.probe, storage.cutter)
+
+
+KEY = {"kind": "serviceAccount", "keyFile": "/none.json"}
+SHARING = {"kind": "chain", "impersonate": {"serviceAccount": SHARER}}
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [({}, ChainSigner), ({"identity": KEY}, RsaSigner), ({"identity": SHARING}, BlobSigner)],
+)
+async def test_storage_signs_where_the_process_does_and_opening_it_calls_nobody(options, kind):
+    signing = replace(settings(**options), sessions=FakeSessions())
+
+    async with vendor.open(signing) as storage:
+        assert isinstance(storage.signer, kind)
+
+
+async def test_storage_that_does_not_know_whom_to_sign_as_has_no_signer():
+    signing = replace(settings(identity={"kind": "chain"}), sessions=FakeSessions())
+
+    async with vendor.open(signing) as storage:
+        assert storage.signer is None
+
+
+def test_url_access_is_refused_where_nobody_is_named_to_sign_as():
+    (words,) = vendor.check_url({"identity": {"kind": "chain"}}, TABLE)
+
+    assert "no service account is known to sign URLs as" in words
+    for options in ({"identity": KEY}, {"identity": SHARING}):
+        assert vendor.check_url(options, TABLE) == []
+
+
+def test_file_without_storages_leaves_the_signer_to_its_surroundings():
+    assert vendor.check_url({}, TABLE) == []
 
 
 @pytest.mark.parametrize(
@@ -65,6 +103,14 @@ def test_options_are_checked():
     assert vendor.check({"identity": {"kind": "chain"}}) == []
     assert vendor.check({})
     assert vendor.schemes == {"gs"}
+
+
+def test_secret_of_an_hmac_key_is_among_the_files_that_must_be_readable(tmp_path):
+    signing = {"kind": "hmac", "accessId": "GOOG1", "secret": {"file": str(tmp_path / "gone")}}
+
+    (fault,) = vendor.check_files({"identity": {"kind": "chain"}, "signing": signing})
+
+    assert fault.path == ("signing", "secret", "file")
 
 
 def test_life_that_google_never_gives_is_told():

@@ -6,7 +6,8 @@ import pytest
 
 from gateway.domain.location import parse_location
 from gateway.domain.probe import Action, Verdict
-from gateway.ports import StorageSettings
+from gateway.ports import Sessions, StorageSettings
+from tests.fakes.sessions import FakeSessions
 from tests.unit.vendors.r2.cloudflare import ENDPOINT, NOON, PARENT, SECRET, raw_options
 from vendors.r2 import vendor
 from vendors.r2.issuer import ApiIssuer, LocalIssuer
@@ -16,12 +17,13 @@ HOUR = timedelta(hours=1)
 TOKEN = {"value": "hush"}
 
 
-def settings(**changes: object) -> StorageSettings:
+def settings(sessions: Sessions | None = None, **changes: object) -> StorageSettings:
     return StorageSettings(
         name="lake",
         prefix=parse_location("s3://lake"),
         options=raw_options(**changes),
         public_url="https://gateway.example",
+        sessions=sessions,
     )
 
 
@@ -30,6 +32,12 @@ async def test_storage_reads_and_issues_and_opening_it_calls_nobody():
         assert storage.name == "lake"
         assert storage.signer is None
         assert None not in (storage.reader, storage.issuer, storage.probe, storage.cutter)
+
+
+async def test_process_that_signs_has_a_signer_without_sessions():
+    async with vendor.open(settings(FakeSessions())) as storage:
+        assert storage.signer is not None
+        assert not storage.signer.has_sessions
 
 
 async def test_settings_choose_who_signs():
@@ -79,7 +87,10 @@ async def test_probe_takes_silence_for_no_proof():
     ("bucket", "is_one"), [("lake", True), ("a-1", True), ("la.ke", False), ("la_ke", False)]
 )
 def test_name_that_no_bucket_on_r2_has_is_told(bucket, is_one):
-    assert (vendor.check_dir(raw_options(), parse_location(f"s3://{bucket}/t")) == []) is is_one
+    table = parse_location(f"s3://{bucket}/t")
+
+    assert (vendor.check_dir(raw_options(), table) == []) is is_one
+    assert (vendor.check_url(raw_options(), table) == []) is is_one
 
 
 def test_options_are_checked():

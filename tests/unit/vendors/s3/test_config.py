@@ -175,5 +175,27 @@ def test_the_policy_is_that_of_aws_for_a_plain_path():
 
 
 def test_tokens_come_from_the_store_itself_unless_another_place_is_named():
-    assert parse(entry("minio")).endpoints.sts == "https://s3.example:9000"
-    assert parse(entry("minio", stsEndpoint="https://sts.example")).endpoints.sts == "https://sts.example"
+    elsewhere = parse(entry("minio", stsEndpoint="https://sts.example"))
+
+    assert parse(entry("minio")).endpoints("lake").sts == "https://s3.example:9000"
+    assert elsewhere.endpoints("lake").sts == "https://sts.example"
+
+
+@pytest.mark.parametrize(
+    ("more", "bucket", "path_style"),
+    [
+        ({}, "lake", True),
+        ({"pathStyle": False}, "lake", False),
+        ({"pathStyle": False}, "lake.example.org", True),
+        ({"pathStyle": False}, "la_ke", True),
+        ({"pathStyle": False, "endpoint": "http://minio:9000", "allowHttp": True}, "lake.a", False),
+        ({"pathStyle": False, "endpoint": "https://10.0.0.1:9000"}, "lake", True),
+    ],
+)
+def test_the_bucket_is_in_the_hosts_name_where_that_was_asked_for_and_can_work(more, bucket, path_style):
+    assert parse(entry("minio", **more)).endpoints(bucket).path_style is path_style
+
+
+def test_urls_can_be_signed_whatever_the_store_makes_of_policies():
+    for options in (entry("minio"), entry("seaweedfs"), entry("ceph"), custom()):
+        assert vendor.check_url(options, TABLE) == []
