@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from enum import Enum, auto
 from typing import Protocol
 
 from gateway.domain.audit import AuditEvent
 from gateway.domain.credential import Credential
+from gateway.domain.file_path import Paths
 from gateway.domain.key import Keys
 from gateway.domain.location import Location
 from gateway.domain.name import TableName
@@ -97,14 +99,45 @@ class Signatures:
     """Columns from which URLs are spliced: origin, path, ``?``, query, signature."""
 
     origin: str
-    query: str
-    signatures: Sequence[str]
+    query: str = field(repr=False)
+    # One for each path, joined by newlines: JSON-safe and URL-safe as they are.
+    signatures: bytes = field(repr=False)
     expires_at: datetime
+
+    def __len__(self) -> int:
+        return self.signatures.count(b"\n") + 1 if self.signatures else 0
+
+
+class SigningCost(Enum):
+    """What a signature takes, and so how far it is worth being remembered."""
+
+    # A hash: about what it costs to find it again.
+    HASH = auto()
+    # An operation with a private key: hundreds of hashes.
+    PRIVATE_KEY = auto()
+    # A call of the provider's: one replica makes it for all.
+    CALL = auto()
 
 
 class Signer(Protocol):
-    async def sign(self, table: Location, paths: Sequence[str], window: Window) -> Signatures:
-        """Return a signature for each percent-encoded path below the table, in order, for reading only."""
+    cost: SigningCost
+    # Whether it signs with something that is made for a window itself. Then all that it signs for turns at
+    # once, so that within a window nothing is signed with two of them.
+    has_sessions: bool
+
+    async def sign(self, table: Location, paths: Paths, window: Window) -> Signatures:
+        """Return a signature for each path below the table, in order, for reading only.
+
+        They are the same bytes whenever, and in whichever replica, they are asked for within the window; they
+        expire with it, or with what they were signed with if that ends before.
+        """
+
+
+class Sessions(Protocol):
+    """What the replicas of a storage's signer sign with in a window, which is one and the same."""
+
+    async def obtain(self, window: Window, mint: Callable[[], Awaitable[Credential]]) -> Credential:
+        """Return what was minted for the window, by whichever replica; mint it where none has."""
 
 
 class CredentialIssuer(Protocol):
@@ -191,6 +224,8 @@ class StorageSettings:
     public_url: str
     # None where the process does not sign local URLs.
     url_keys: Keys | None = None
+    # None where the process does not sign at all: nothing that it opens can.
+    sessions: Sessions | None = None
     # None where nobody counts.
     metrics: StorageMetrics | None = None
     clock: Clock = utcnow
@@ -213,8 +248,6 @@ class Vendor(Protocol):
 
     # The schemes, as ``Location`` folds them, that this vendor can serve.
     schemes: frozenset[str]
-    # Whether its storages have a signer, which is what url access needs.
-    signs: bool
 
     def check(self, options: Mapping[str, object]) -> Sequence[OptionFault]:
         """Return what is wrong with an entry's settings; empty when nothing is."""
@@ -227,6 +260,9 @@ class Vendor(Protocol):
 
     def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
         """Return why no credential can be issued for a table there, in words; the settings are sound."""
+
+    def check_url(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
+        """Return why no URL can be signed for a table there, in words; the settings are sound."""
 
     def open(self, settings: StorageSettings) -> AbstractAsyncContextManager[Storage]: ...
 
@@ -266,6 +302,12 @@ class SnapshotMetrics(Protocol):
 
     def set_memory(self, snapshots: int, size: int) -> None:
         """Tell how many snapshots are kept, and what they take."""
+
+    def count_segment(self, *, is_kept: bool) -> None:
+        """Count a segment of a snapshot's files by whether its lines were kept or had to be written."""
+
+    def set_lines(self, size: int) -> None:
+        """Tell what the lines that are kept take."""
 
 
 class HttpMetrics(Protocol):

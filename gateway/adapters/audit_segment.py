@@ -146,6 +146,8 @@ class Segments:
         try:
             file = self._disk.open(open_name)
             try:
+                # Whoever wrote it may be gone before it was on disk, and a closed segment never changes.
+                file.sync()
                 self._publish(open_name.removesuffix(OPEN_SUFFIX), file, _whole_lines(file))
             finally:
                 file.close()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from enum import StrEnum
-from itertools import accumulate
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
-from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
+
+from gateway.adapters.series import Spread, counter, histogram, labelled_counter
 
 _DURATIONS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _REMAINING: Final = (300.0, 600.0, 1200.0, 1800.0, 2700.0, 3600.0, 7200.0, 14400.0, 43200.0)
@@ -105,7 +105,7 @@ class _RedisState:
 
 
 class StorageSeries:
-    """Plain numbers that the event loop counts up: the library's own counters take a lock each."""
+    """The numbers of one storage."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -113,8 +113,8 @@ class StorageSeries:
         self.mints = dict.fromkeys(Outcome, 0)
         self.refreshes = 0
         self.lease_waits = 0
-        self.mint_seconds = _Spread(_DURATIONS)
-        self.remaining = _Spread(_REMAINING)
+        self.mint_seconds = Spread(_DURATIONS)
+        self.remaining = Spread(_REMAINING)
 
     def count_request(self, source: Source, left: timedelta) -> None:
         self.requests[source] += 1
@@ -124,22 +124,8 @@ class StorageSeries:
         self.mints[outcome] += 1
         self.mint_seconds.observe(seconds)
 
-
-class _Spread:
-    """How many values were at most so large."""
-
-    def __init__(self, bounds: Sequence[float]) -> None:
-        self._bounds = bounds
-        self._counts = [0] * (len(bounds) + 1)
-        self.total = 0.0
-
-    def observe(self, value: float) -> None:
-        self._counts[bisect_left(self._bounds, value)] += 1
-        self.total += value
-
-    def buckets(self) -> Sequence[tuple[str, float]]:
-        bounds = (*(str(bound) for bound in self._bounds), "+Inf")
-        return list(zip(bounds, accumulate(self._counts), strict=True))
+    def count_lease_wait(self) -> None:
+        self.lease_waits += 1
 
 
 class _Storages(Collector):
@@ -150,55 +136,37 @@ class _Storages(Collector):
 
     def collect(self) -> Iterator[Metric]:
         storages = list(self._series)
-        yield _labelled(
-            "requests", "Credentials handed out.", "source", ((s.name, s.requests) for s in storages)
+        yield labelled_counter(
+            "credential_requests",
+            "Credentials handed out.",
+            "source",
+            ((s.name, s.requests.items()) for s in storages),
         )
-        yield _labelled("mints", "Provider calls.", "outcome", ((s.name, s.mints) for s in storages))
-        short = CounterMetricFamily(
-            "sluice_credential_short_lived",
+        yield labelled_counter(
+            "credential_mints", "Provider calls.", "outcome", ((s.name, s.mints.items()) for s in storages)
+        )
+        yield counter(
+            "credential_short_lived",
             "Credentials that a provider gave for too short a time to keep.",
-            labels=("storage",),
+            ((s.name, s.mints[Outcome.SHORT]) for s in storages),
         )
-        refreshes = CounterMetricFamily(
-            "sluice_credential_refreshes",
+        yield counter(
+            "credential_refreshes",
             "Credentials asked for ahead of time, in the background.",
-            labels=("storage",),
+            ((s.name, s.refreshes) for s in storages),
         )
-        waits = CounterMetricFamily(
-            "sluice_credential_lease_waits",
+        yield counter(
+            "credential_lease_waits",
             "Times that a replica waited for the mint of another.",
-            labels=("storage",),
+            ((s.name, s.lease_waits) for s in storages),
         )
-        for series in storages:
-            short.add_metric((series.name,), series.mints[Outcome.SHORT])
-            refreshes.add_metric((series.name,), series.refreshes)
-            waits.add_metric((series.name,), series.lease_waits)
-        yield from (short, refreshes, waits)
-        yield _histogram(
-            "mint_duration_seconds", "Of a provider call.", ((s.name, s.mint_seconds) for s in storages)
+        yield histogram(
+            "credential_mint_duration_seconds",
+            "Of a provider call.",
+            ((s.name, s.mint_seconds) for s in storages),
         )
-        yield _histogram(
-            "remaining_seconds",
+        yield histogram(
+            "credential_remaining_seconds",
             "Left until the provider's expiration when a credential was handed out.",
             ((s.name, s.remaining) for s in storages),
         )
-
-
-def _labelled(
-    name: str,
-    help_text: str,
-    label: str,
-    counts: Iterable[tuple[str, dict[Source, int] | dict[Outcome, int]]],
-) -> Metric:
-    family = CounterMetricFamily(f"sluice_credential_{name}", help_text, labels=("storage", label))
-    for storage, by_value in counts:
-        for value, count in by_value.items():
-            family.add_metric((storage, value.value), count)
-    return family
-
-
-def _histogram(name: str, help_text: str, spreads: Iterable[tuple[str, _Spread]]) -> Metric:
-    family = HistogramMetricFamily(f"sluice_credential_{name}", help_text, labels=("storage",))
-    for storage, spread in spreads:
-        family.add_metric((storage,), spread.buckets(), spread.total)
-    return family

@@ -38,6 +38,12 @@ class PrometheusSnapshotMetrics:
         )
         self._kept = Gauge("sluice_snapshot_kept", "Snapshots that are kept.", registry=registry)
         self._memory = Gauge("sluice_snapshot_memory_bytes", "What they take.", registry=registry)
+        self._segments = _counter(
+            registry, "segments", "Segments of files by whether their lines were kept or written.", "lines"
+        )
+        self._lines = Gauge(
+            "sluice_snapshot_lines_bytes", "What the lines that are kept take.", registry=registry
+        )
         self._show()
 
     def observe_load(self, kind: str, elapsed: timedelta, files: int) -> None:
@@ -59,6 +65,12 @@ class PrometheusSnapshotMetrics:
         self._kept.set(snapshots)
         self._memory.set(size)
 
+    def count_segment(self, *, is_kept: bool) -> None:
+        self._segments.labels("kept" if is_kept else "written").inc()
+
+    def set_lines(self, size: int) -> None:
+        self._lines.set(size)
+
     def _show(self) -> None:
         for kind in _LOADS:
             self._loads.labels(kind)
@@ -68,6 +80,8 @@ class PrometheusSnapshotMetrics:
         for kind in _HINTS:
             for use in _USES:
                 self._hints.labels(kind, use)
+        for lines in ("kept", "written"):
+            self._segments.labels(lines)
         self.count_pruned(0, 0)
 
 

@@ -136,12 +136,12 @@ class _Entries:
 
     def _refusals(self, placed: Placed, number: int) -> Iterator[str]:
         vendor, entry = self.vendors[number], self.entries[number]
-        if AccessMode.URL in placed.modes and not vendor.signs:
-            yield (
-                f"url access on the storage {entry.name!r}: the vendor {entry.vendor!r} signs no URLs yet; "
-                "set accessModes: [dir]"
-            )
-        if AccessMode.DIR in placed.modes and number in self.sound:
+        if number not in self.sound:
+            return
+        if AccessMode.URL in placed.modes:
+            for message in vendor.check_url(entry.options, placed.location):
+                yield f"url access on the storage {entry.name!r}: {message}"
+        if AccessMode.DIR in placed.modes:
             for message in vendor.check_dir(entry.options, placed.location):
                 yield f"dir access on the storage {entry.name!r}: {message}"
 
@@ -149,7 +149,7 @@ class _Entries:
 def _check_defaults(config: Config, find: FindVendor, broken: Broken) -> Iterator[Fault]:
     """Name each vendor that is missing, or cannot serve, once: where it is needed first."""
     missing: dict[str, Fault] = {}
-    refused: dict[str, list[Placed]] = {}
+    refused: dict[tuple[str, str], list[Placed]] = {}
     # Elsewhere, the process that signs may have storages of its own.
     signs_here = ServiceName.PRESIGN in config.services.run
     for placed in find_placed(config, broken):
@@ -163,15 +163,11 @@ def _check_defaults(config: Config, find: FindVendor, broken: Broken) -> Iterato
                 path=format_path(placed.path), message=exc.message, suggestion=exc.suggestion
             )
             continue
-        if AccessMode.URL in placed.modes and signs_here and not vendor.signs:
-            refused.setdefault(name, []).append(placed)
+        if AccessMode.URL in placed.modes and signs_here:
+            for message in vendor.check_url({}, placed.location):
+                refused.setdefault((name, message), []).append(placed)
     yield from missing.values()
-    for name, places in refused.items():
-        message = (
-            f"url access: the vendor {name!r} signs no URLs yet; name the storage in storages, "
-            "and set accessModes: [dir]"
-        )
-        yield _refused(message, places)
+    yield from (_refused(f"url access: {message}", places) for (_, message), places in refused.items())
 
 
 def _refused(message: str, places: Sequence[Placed]) -> Fault:

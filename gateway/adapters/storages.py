@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Final, Self
+from typing import Final, Protocol, Self
 
 from gateway.adapters.storage_check import FindVendor, check_storages
 from gateway.adapters.storage_plan import PlannedStorage, plan_storages
@@ -17,15 +17,31 @@ from gateway.config.faults import ConfigError
 from gateway.config.schema import Config
 from gateway.domain.key import Keys
 from gateway.domain.location import Location
-from gateway.ports import Clock, Storage, StorageMetrics, StorageSettings, utcnow
-
-# Puts a cache around what a vendor opened.
-Wrap = Callable[[PlannedStorage, Storage], Storage]
+from gateway.ports import Clock, Sessions, Storage, StorageMetrics, StorageSettings, utcnow
 
 # A file without ``storages`` has one for each table: the loop is let go in between.
 _OPENED_AT_ONCE: Final = 100
 
 log = logging.getLogger(__name__)
+
+
+class Remembered(Protocol):
+    """What a process remembers of a storage that it opens."""
+
+    @property
+    def sessions(self) -> Sessions | None:
+        """Return what its vendor signs with; None where the process does not sign."""
+
+    def wrap(self, storage: Storage) -> Storage:
+        """Put a cache around what the vendor opened."""
+
+
+class _Nothing:
+    def __init__(self, _: PlannedStorage) -> None:
+        self.sessions = None
+
+    def wrap(self, storage: Storage) -> Storage:
+        return storage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +52,7 @@ class StorageProcess:
     url_keys: Keys | None = None
     clock: Clock = utcnow
     metrics: StorageMetrics | None = None
-    wrap: Wrap = lambda _, storage: storage
+    remember: Callable[[PlannedStorage], Remembered] = _Nothing
     # How long storages that were replaced stay open for those who have found one.
     grace: timedelta = timedelta(seconds=30)
 
@@ -101,22 +117,22 @@ class OpenStorages:
         vendors = {name: await asyncio.to_thread(self._find, name) for name in names}
         async with AsyncExitStack() as stack:
             for number, planned in enumerate(plan):
-                settings = self._settings(planned)
+                remembered = self._process.remember(planned)
+                settings = self._settings(planned, remembered.sessions)
                 storage = await stack.enter_async_context(vendors[planned.vendor].open(settings))
-                by_prefix[planned.prefix.identity] = self._process.wrap(
-                    planned, _configured(storage, planned)
-                )
+                by_prefix[planned.prefix.identity] = remembered.wrap(_configured(storage, planned))
                 if number % _OPENED_AT_ONCE == 0:
                     await asyncio.sleep(0)
             return _Opened(tuple(plan), by_prefix, stack.pop_all())
 
-    def _settings(self, planned: PlannedStorage) -> StorageSettings:
+    def _settings(self, planned: PlannedStorage, sessions: Sessions | None) -> StorageSettings:
         return StorageSettings(
             name=planned.name,
             prefix=planned.prefix,
             options=planned.options,
             public_url=self._process.public_url,
             url_keys=self._process.url_keys,
+            sessions=sessions,
             metrics=self._process.metrics,
             clock=self._process.clock,
         )

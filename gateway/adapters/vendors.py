@@ -10,6 +10,7 @@ from gateway.config.nearest import nearest
 from gateway.ports import Vendor
 
 GROUP: Final = "gateway.vendors"
+_OWN: Final = "sluice-gateway"
 
 
 class VendorNotFound(Exception):
@@ -44,8 +45,12 @@ def _load(point: EntryPoint) -> Vendor:
     try:
         return cast("Vendor", point.load())
     except ImportError as exc:
-        package = point.dist.name if point.dist else "sluice-gateway"
+        package = point.dist.name if point.dist else _OWN
+        # Ours is on no index.
+        extra = (
+            f"'.[{point.name}]' in a checkout of Sluice" if package == _OWN else f"'{package}[{point.name}]'"
+        )
         raise VendorNotFound(
             f"the vendor {point.name!r} needs {exc.name or 'a package'}, which is not installed: "
-            f"pip install '{package}[{point.name}]'"
+            f"pip install {extra}"
         ) from exc

@@ -1,4 +1,4 @@
-"""Temporary credentials, in the three shapes that the protocol knows."""
+"""Temporary credentials: in the three shapes that the protocol knows, and what URLs are signed with."""
 
 from __future__ import annotations
 
@@ -26,10 +26,24 @@ class GcpOauthToken:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AzureDelegationKey:
+    """What an account lends to sign with; never handed out. The texts are as Azure wrote them."""
+
+    oid: str
+    tid: str
+    start: str
+    expiry: str
+    service: str
+    version: str
+    # In base64, as Azure gives it.
+    value: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Credential:
     """A provider's credential with the provider's own expiration."""
 
     # Names it in the audit log; opens nothing.
     id: str
-    secret: AwsTempCredentials | AzureUserDelegationSas | GcpOauthToken
+    secret: AwsTempCredentials | AzureUserDelegationSas | GcpOauthToken | AzureDelegationKey
     expires_at: datetime

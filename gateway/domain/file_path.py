@@ -8,17 +8,40 @@ from __future__ import annotations
 
 import re
 import string
-from typing import Final
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Self
 from urllib.parse import quote, unquote_to_bytes
 
 from gateway.errors import InvalidArgument
 
 _ORDINARY: Final = (string.ascii_letters + string.digits + "-._~/%\n").encode()
 # Escapes in lower case, of characters that need none, of control characters, slash and backslash.
-_STRANGE_ESCAPE: Final = re.compile(r"%(?!2[0-9A-C]|3[A-F]|40|5[BDE]|60|7[BCD]|[89A-F][0-9A-F])")
+_STRANGE_ESCAPE: Final = re.compile(rb"%(?!2[0-9A-C]|3[A-F]|40|5[BDE]|60|7[BCD]|[89A-F][0-9A-F])")
 _MALFORMED_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 # Some stores and clients end a name at a control character, or take a backslash for a slash.
 _UNSAFE: Final = re.compile(r"[\x00-\x1f\x7f\\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Files below one location, each spelled as ``encode_path`` spells it."""
+
+    # Joined by newlines, as they travel and as they are known by; empty for none.
+    joined: bytes
+    # Whether the same ones are asked for together time and again, and so worth being remembered together.
+    is_segment: bool = False
+
+    @classmethod
+    def of(cls, paths: Iterable[str]) -> Self:
+        """Return paths that are spelled so already."""
+        return cls("\n".join(paths).encode())
+
+    def __len__(self) -> int:
+        return self.joined.count(b"\n") + 1 if self.joined else 0
+
+    def split(self) -> list[bytes]:
+        return self.joined.split(b"\n") if self.joined else []
 
 
 def encode_path(path: str) -> str:
@@ -39,23 +62,27 @@ def decode_path(text: str) -> str:
     return path
 
 
-def split_paths(joined: str) -> list[str]:
+def parse_paths(joined: bytes, *, is_segment: bool = False) -> Paths:
     """Return newline-joined paths; refuse them unless each is spelled as ``encode_path`` spells it."""
-    paths = joined.split("\n")
-    if not _is_canonical(joined):
-        for path in paths:
+    if joined and not _is_canonical(joined):
+        for path in _ascii(joined).split("\n"):
             if encode_path(decode_path(path)) != path:
                 raise InvalidArgument(f"the path {path!r} is not spelled {encode_path(decode_path(path))!r}")
-    return paths
+    return Paths(joined, is_segment)
 
 
-def _is_canonical(joined: str) -> bool:
+def _ascii(joined: bytes) -> str:
+    try:
+        return joined.decode("ascii")
+    except UnicodeDecodeError as exc:
+        raise InvalidArgument("paths must be percent-encoded ASCII") from exc
+
+
+def _is_canonical(joined: bytes) -> bool:
     # A few passes over a whole page: path by path it would cost more than signing them.
-    if joined.encode(errors="replace").translate(None, _ORDINARY) or _has_dot_segment(
-        joined.replace("\n", "/\n/")
-    ):
+    if joined.translate(None, _ORDINARY) or _has_dot_segment(joined.replace(b"\n", b"/\n/").decode()):
         return False
-    if "%" not in joined:
+    if b"%" not in joined:
         return True
     return not _STRANGE_ESCAPE.search(joined) and _is_utf8(unquote_to_bytes(joined))
 

@@ -14,7 +14,7 @@ class Kept(Generic[Key, Value]):
     """Bounded by bytes; what was used longest ago goes first."""
 
     def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
+        self.capacity = capacity
         # With the bytes that each takes, which are not always free to find out.
         self._values: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
         self.size = 0
@@ -29,11 +29,11 @@ class Kept(Generic[Key, Value]):
     def keep(self, key: Key, value: Value, size: int) -> None:
         """Keep a value in place of the one before it; one that can never fit is not kept."""
         self._drop(key)
-        if size > self._capacity:
+        if size > self.capacity:
             return
         self._values[key] = value, size
         self.size += size
-        while self.size > self._capacity:
+        while self.size > self.capacity:
             self._drop(next(iter(self._values)))
 
     def _drop(self, key: Key) -> None:

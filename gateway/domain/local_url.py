@@ -59,11 +59,11 @@ def shared_query(key: Key, depth: int, expires_at: int) -> str:
 
 
 def sign(
-    key: Key, storage: str, directory: str, paths: Iterable[str], *, depth: int, expires_at: int
+    key: Key, storage: str, directory: str, paths: Iterable[bytes], *, depth: int, expires_at: int
 ) -> list[str]:
     """Return a signature for each percent-encoded path below the directory, by the key of the root."""
     head = f"{PERMISSION}\n{depth}\n{expires_at}\n{storage}\n{directory}".encode()
-    return _texts(key.macs(head, map(str.encode, paths)))
+    return _texts(key.macs(head, paths))
 
 
 def parse(storage: str, path: str, query: str) -> LocalUrl | None:
@@ -94,7 +94,7 @@ def verify(url: LocalUrl, root: str, keys: Keys, now: datetime) -> bool:
     if key is None:
         return False
     (expected,) = sign(
-        root_key(key, root), url.storage, "", [url.path], depth=url.depth, expires_at=url.expires_at
+        root_key(key, root), url.storage, "", [url.path.encode()], depth=url.depth, expires_at=url.expires_at
     )
     return hmac.compare_digest(expected, url.signature) and now.timestamp() < url.expires_at
 

@@ -31,6 +31,24 @@ class SharedCacheContract:
         assert await cache.put("c", b"three\xff", MINUTE)
         assert await cache.find(["c", "b", "a"]) == [b"three\xff", None, b"\x00one"]
 
+    async def test_many_who_ask_at_once_are_each_given_their_own(self, cache: SharedCache):
+        values = {f"n{number}": b"%d" % number * (number + 1) for number in range(150)}
+        for name, value in values.items():
+            await cache.put(name, value, MINUTE)
+        asked = [[name, "nothing", "n0"] for name in values]
+        found = await asyncio.gather(*(cache.find(names) for names in asked))
+        assert found == [[values[name], None, values["n0"]] for name in values]
+
+    async def test_a_large_value_is_found_as_it_was_put(self, cache: SharedCache):
+        value = bytes(range(256)) * 4096
+        assert await cache.put("large", value, MINUTE)
+        assert await cache.find(["small", "large"]) == [None, value]
+
+    async def test_what_is_put_again_takes_the_place_of_what_was_there(self, cache: SharedCache):
+        await cache.put("a", b"one", MINUTE)
+        await cache.put("a", b"two", MINUTE)
+        assert await cache.find(["a"]) == [b"two"]
+
     async def test_a_value_is_gone_when_its_time_has_passed(self, cache: SharedCache, let_pass: Pass):
         await cache.put("a", b"one", SOON)
         await let_pass(2 * SOON)

@@ -107,6 +107,11 @@ class MemoryConnection:
                     raise ConnectionError("the server closed the connection without an answer")
                 await self.transport.changed.wait()
 
+    def body_so_far(self) -> bytes:
+        """Return what has come by now of the body of the answer under way."""
+        parsed = _parse(bytes(self.transport.output[self._taken :]), "GET")
+        return b"" if parsed is None else parsed[0].body
+
     async def wait_for_output(self, text: bytes) -> None:
         async with asyncio.timeout(_PATIENCE):
             while text not in self.transport.output:

@@ -39,7 +39,6 @@ class FakeObjectStore:
         consequence: str = "",
     ) -> None:
         self.schemes = frozenset({"s3"})
-        self.signs = False
         self.names_recipients = names_recipients
         self.objects: set[str] = set()
         self.written: list[str] = []
@@ -66,6 +65,9 @@ class FakeObjectStore:
 
     def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
         return []
+
+    def check_url(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
+        return ["this storage signs no URLs yet: set accessModes: [dir]"]
 
     @asynccontextmanager
     async def open(self, settings: StorageSettings) -> AsyncIterator[Storage]:

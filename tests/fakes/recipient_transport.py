@@ -63,7 +63,7 @@ def error(status: int, message: str = "made up", **headers: str) -> Response:
 
 
 def unreachable() -> Unavailable:
-    return Unavailable("cannot reach the gateway at gateway.example: made up")
+    return Unavailable("cannot reach gateway.example: made up")
 
 
 def metadata(**fields: Any) -> Response:

@@ -26,6 +26,8 @@ class FakeTable:
     # Status by call: version, metadata or query.
     errors: dict[str, int] = field(default_factory=dict)
     tail: bytes = b""
+    # Answered in delta format, and only to who asks for it.
+    is_delta: bool = False
 
 
 @dataclass
@@ -105,7 +107,7 @@ class FakeSharingServer:
         where = "/".join(request.match_info[part] for part in ("share", "schema", "table"))
         root = f"http://{request.host}/files/{where}"
         lines: list[Json] = [
-            {"file": {"url": f"{root}/{file['id']}/{file['id']}.parquet?sig=s3cr3t", **file}}
+            _listed(file, f"{root}/{file['id']}/{file['id']}.parquet?sig=s3cr3t", is_delta=table.is_delta)
             for file in table.files
         ]
         return self._answer(table, lines)
@@ -121,10 +123,17 @@ class FakeSharingServer:
         table = self.tables[part["share"], part["schema"], part["table"]]
         if call in table.errors:
             raise _Failure(table.errors[call])
+        if table.is_delta and call in {"metadata", "query"} and not _can_read_delta(request):
+            raise _Failure(400)
         return table
 
     def _answer(self, table: FakeTable, lines: list[Json]) -> web.Response:
         heads = [{"protocol": table.protocol}, {"metaData": table.metadata}]
+        if table.is_delta:
+            heads = [
+                {"protocol": {"deltaProtocol": table.protocol}},
+                {"metaData": {"deltaMetadata": table.metadata, "numFiles": len(table.files)}},
+            ]
         body = b"".join(json.dumps(line).encode() + b"\n" for line in [*heads, *lines])
         return web.Response(
             body=body + table.tail,
@@ -137,6 +146,18 @@ class FakeSharingServer:
         if start + self.page_size < len(items):
             page["nextPageToken"] = str(start + self.page_size)
         return web.json_response(page)
+
+
+def _listed(file: Json, url: str, *, is_delta: bool) -> Json:
+    if not is_delta:
+        return {"file": {"url": url, **file}}
+    said = {key: value for key, value in file.items() if key not in {"id", "expirationTimestamp"}}
+    return {"file": {"id": file["id"], "deltaSingleAction": {"add": {"path": url, **said}}}}
+
+
+def _can_read_delta(request: web.Request) -> bool:
+    capabilities = request.headers.get("delta-sharing-capabilities", "")
+    return "responseformat=delta,parquet" in capabilities and "deletionvectors" in capabilities
 
 
 class _Failure(Exception):

@@ -16,7 +16,7 @@ from gateway.domain.name import TableName
 from gateway.domain.table import AccessMode
 from gateway.errors import InvalidArgument, Unsupported
 from gateway.rpc.metadata import Metadata
-from gateway.services.snapshot.token import ChangePosition, FilePosition, FileTokens, bind
+from gateway.services.snapshot.token import ChangePosition, FilePosition, FileTokens, Pin, bind
 from gateway.v1 import catalog_pb2 as catalog
 from gateway.v1 import snapshot_pb2 as pb
 from gateway.v1.snapshot_pb2_grpc import SnapshotServicer
@@ -112,7 +112,7 @@ class FakeSnapshot(SnapshotServicer):
         version = _travel(table, request.at)
         pinned = table.version if version is None else version
         if request.refresh_token:
-            pinned = self._tokens().open_refresh(request.refresh_token, binding)
+            pinned = self._tokens().open_refresh(request.refresh_token, binding).version
         if request.page_token:
             position = self._tokens().open_page(request.page_token, binding, FilePosition)
             pinned, after = position.version, position.path
@@ -125,7 +125,7 @@ class FakeSnapshot(SnapshotServicer):
             last = FilePosition(version=pinned, path=shown[-1], vector_id="")
             end.next_page_token = self._tokens().make_page(last, binding)
         if request.include_refresh_token:
-            end.refresh_token = self._tokens().make_refresh(pinned, binding)
+            end.refresh_token = self._tokens().make_refresh(Pin(version=pinned), binding)
         pages = self._pages(lines.file(path, version) for path in shown)
         return _Answer(head=_head(lines, pinned, version), pages=pages, end=end)
 

@@ -17,6 +17,9 @@ class FakeSnapshotMetrics:
     pruned: list[tuple[int, int]] = field(default_factory=list)
     # How many snapshots are kept, and their bytes.
     memory: tuple[int, int] = (0, 0)
+    # For each segment whether its lines were kept.
+    segments: list[bool] = field(default_factory=list)
+    lines: int = 0
 
     def observe_load(self, kind: str, elapsed: timedelta, files: int) -> None:
         self.loads.append((kind, files))
@@ -32,3 +35,9 @@ class FakeSnapshotMetrics:
 
     def set_memory(self, snapshots: int, size: int) -> None:
         self.memory = snapshots, size
+
+    def count_segment(self, *, is_kept: bool) -> None:
+        self.segments.append(is_kept)
+
+    def set_lines(self, size: int) -> None:
+        self.lines = size

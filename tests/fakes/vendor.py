@@ -18,9 +18,10 @@ from tests.fakes.signer import FakeSigner
 class FakeVendor:
     """Takes the options ``region`` and ``file``; fails to open or to close where an option says so."""
 
-    def __init__(self, *schemes: str) -> None:
+    def __init__(self, *schemes: str, unsigned: str = "") -> None:
         self.schemes = frozenset(schemes)
-        self.signs = True
+        # Why it signs no URLs.
+        self._unsigned = unsigned
         self.opened: list[StorageSettings] = []
         self.closed: list[str] = []
         # Nothing is opened while this is clear.
@@ -43,6 +44,9 @@ class FakeVendor:
 
     def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
         return [f"no credential for {location.path}"] if "refused" in location.path else []
+
+    def check_url(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
+        return [self._unsigned] if self._unsigned else []
 
     @asynccontextmanager
     async def open(self, settings: StorageSettings) -> AsyncIterator[Storage]:

@@ -1,1 +1,1 @@
-"""Credentials that are remembered: in this process, and sealed in a Redis that replicas share."""
+"""Credentials and signatures, remembered: in this process, and sealed in a Redis that replicas share."""

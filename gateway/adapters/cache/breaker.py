@@ -86,5 +86,6 @@ class Breaker:
         if not self._is_told:
             self._is_told = True
             log.warning(
-                "redis is out of order (%s): until it is back, each replica makes its own credentials", reason
+                "redis is out of order (%s): until it is back, each replica issues and signs for itself",
+                reason,
             )

@@ -3,31 +3,52 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
-from gateway.domain.credential import AwsTempCredentials, AzureUserDelegationSas, Credential, GcpOauthToken
+from gateway.domain.credential import (
+    AwsTempCredentials,
+    AzureDelegationKey,
+    AzureUserDelegationSas,
+    Credential,
+    GcpOauthToken,
+)
 
-_SECRETS: Final[Mapping[str, type[AwsTempCredentials | AzureUserDelegationSas | GcpOauthToken]]] = {
+_Secret = AwsTempCredentials | AzureUserDelegationSas | GcpOauthToken | AzureDelegationKey
+_SECRETS: Final[Mapping[str, type[_Secret]]] = {
     "aws": AwsTempCredentials,
     "azure": AzureUserDelegationSas,
+    "azureKey": AzureDelegationKey,
     "gcp": GcpOauthToken,
 }
 _KINDS: Final = {type_: kind for kind, type_ in _SECRETS.items()}
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
-class Packed:
-    """A credential, and the epochs in which it was asked for: of its storage, and of its recipient."""
+class Packed(Generic[T]):
+    """A value, and the epochs in which it was asked for: of its storage, and of its recipient."""
 
-    credential: Credential
+    value: T
     epochs: tuple[bytes, ...]
 
 
-def pack(packed: Packed) -> bytes:
-    credential = packed.credential
+@dataclass(frozen=True, slots=True)
+class Codec(Generic[T]):
+    """How values of one kind are written."""
+
+    pack: Callable[[Packed[T]], bytes]
+    # Returns None when another program packed it.
+    unpack: Callable[[bytes], Packed[T] | None]
+    # About how many bytes there are to pack.
+    size: Callable[[T], int]
+
+
+def pack(packed: Packed[Credential]) -> bytes:
+    credential = packed.value
     content = {
         "id": credential.id,
         "kind": _KINDS[type(credential.secret)],
@@ -38,7 +59,7 @@ def pack(packed: Packed) -> bytes:
     return json.dumps(content, separators=(",", ":")).encode()
 
 
-def unpack(data: bytes) -> Packed | None:
+def unpack(data: bytes) -> Packed[Credential] | None:
     """Return what was packed, or None when another program packed it."""
     try:
         content: Any = json.loads(data)
@@ -51,3 +72,7 @@ def unpack(data: bytes) -> Packed | None:
         return Packed(credential, tuple(map(bytes.fromhex, epochs)))
     except (ValueError, KeyError, TypeError):
         return None
+
+
+# Small enough to be packed anywhere.
+CREDENTIALS: Final = Codec(pack, unpack, lambda _: 0)

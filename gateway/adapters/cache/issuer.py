@@ -7,18 +7,20 @@ import logging
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
 from gateway.adapters.cache.chance import Chance, chance
+from gateway.adapters.cache.codec import CREDENTIALS
 from gateway.adapters.cache.fingerprint import Fingerprint
 from gateway.adapters.cache.flight import Flights
 from gateway.adapters.cache.key import marks_of, window_key
 from gateway.adapters.cache.line import Line, is_short, left, new_line
 from gateway.adapters.cache.mint import Mint
-from gateway.adapters.cache.replicas import Address, Minted, Obtained, Replicas
+from gateway.adapters.cache.replicas import Minted, Obtained, Replicas, obtained
 from gateway.adapters.cache.rhythm import Turn
+from gateway.adapters.cache.sealed import Address
 from gateway.adapters.credential_metrics import Source, StorageSeries
 from gateway.domain.credential import Credential
 from gateway.domain.kept import Kept
@@ -44,8 +46,8 @@ class Shared:
     # None where there is no Redis.
     replicas: Replicas | None
     clock: Clock
-    flights: Flights[Obtained] = field(default_factory=Flights)
-    refreshes: Flights[Obtained] = field(default_factory=Flights)
+    flights: Flights[Obtained[Credential]] = field(default_factory=Flights)
+    refreshes: Flights[Obtained[Credential]] = field(default_factory=Flights)
     monotonic: Callable[[], float] = time.monotonic
     chance: Chance = chance
 
@@ -117,32 +119,32 @@ class CachedIssuer:
         flights, key = self._shared.flights, (id(self), line.key, turn.end)
         task = flights.find(key) or self._shared.refreshes.find(key)
         if task is not None:
-            return (await asyncio.shield(task)).credential, Source.MEMORY
-        obtained = await asyncio.shield(flights.start(key, lambda: self._obtain(scope, line, turn)))
-        return obtained.credential, obtained.source
+            return (await asyncio.shield(task)).value, Source.MEMORY
+        fresh = await asyncio.shield(flights.start(key, lambda: self._obtain(scope, line, turn)))
+        return fresh.value, fresh.source
 
-    async def _obtain(self, scope: Scope, line: Line, turn: Turn) -> Obtained:
-        async def mint() -> Minted:
+    async def _obtain(self, scope: Scope, line: Line, turn: Turn) -> Obtained[Credential]:
+        async def mint() -> Minted[Credential]:
             return await self._mint.issue(scope, line.rhythm)
 
         if self._shared.replicas is None:
-            minted = await mint()
-            obtained = Obtained(minted.credential, Source.MINTED, minted.life is not None)
+            fresh = obtained(await mint())
         else:
-            obtained = await self._shared.replicas.obtain(self._address(scope, line, turn), mint)
-        if obtained.is_lasting:
-            self._keep(scope, line, obtained.credential, turn)
-        return obtained
+            fresh = await self._shared.replicas.obtain(self._address(scope, line, turn), mint)
+        if fresh.is_lasting:
+            self._keep(scope, line, fresh.value, turn)
+        return fresh
 
     def _keep(self, scope: Scope, line: Line, credential: Credential, turn: Turn) -> None:
         line.hold(credential, turn)
         self._shared.memory.keep((line.fingerprint, scope), line, line.size())
 
-    def _address(self, scope: Scope, line: Line, turn: Turn) -> Address:
+    def _address(self, scope: Scope, line: Line, turn: Turn) -> Address[Credential]:
         return Address(
             key=window_key(line.key, turn.end),
             marks=marks_of(self._series.name, scope.recipient),
-            series=self._series,
+            codec=CREDENTIALS,
+            count_wait=self._series.count_lease_wait,
             accepts=lambda credential: not is_short(credential, line.rhythm, self._clock()),
         )
 
@@ -151,16 +153,12 @@ class CachedIssuer:
         if stale is not None or self._shared.replicas is None:
             return stale
         before = line.rhythm.turn_at(turn.start - line.rhythm.width)
-        address = self._address(scope, line, before)
         least = line.rhythm.stale_least
-        found = await self._shared.replicas.find(
-            Address(
-                key=address.key,
-                marks=address.marks,
-                series=address.series,
-                accepts=lambda credential: left(credential, self._clock()) >= least,
-            )
+        address = replace(
+            self._address(scope, line, before),
+            accepts=lambda credential: left(credential, self._clock()) >= least,
         )
+        found = (await self._shared.replicas.sealed.look(address)).value
         if found is not None:
             self._keep(scope, line, found, before)
         return found
@@ -176,7 +174,7 @@ class CachedIssuer:
         self._series.refreshes += 1
         flights.start(key, lambda: self._refresh(scope, line, following))
 
-    async def _refresh(self, scope: Scope, line: Line, turn: Turn) -> Obtained:
+    async def _refresh(self, scope: Scope, line: Line, turn: Turn) -> Obtained[Credential]:
         try:
             return await self._obtain(scope, line, turn)
         except Exception as exc:

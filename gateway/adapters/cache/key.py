@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from gateway.domain.location import Location
 from gateway.domain.scope import Scope
-from gateway.domain.window import EPOCH
+from gateway.domain.window import EPOCH, Window
 
 # Of keys and of what is stored under them: values of another format are never found.
 FORMAT: Final = 1
@@ -32,7 +33,25 @@ def window_key(key: bytes, end: datetime) -> bytes:
     return encode(key, _microseconds(end))
 
 
-def marks_of(storage: str, recipient: str) -> tuple[bytes, ...]:
+def session_key(fingerprint: bytes, window: Window) -> bytes:
+    """Return the key of what a storage signs with in a window."""
+    return encode("session", FORMAT, fingerprint, *_moments(window))
+
+
+def place_key(fingerprint: bytes, base: bytes, location: Location, window: Window) -> bytes:
+    """Return the key of what is signed below a location in a window, but for the paths.
+
+    The base is what URLs that lead back to the gateway depend on besides.
+    """
+    return encode("urls", FORMAT, fingerprint, base, *location.identity, *_moments(window))
+
+
+def paths_key(place: bytes, paths_sha256: bytes) -> bytes:
+    """Return the key of what is signed for these paths."""
+    return encode(place, paths_sha256)
+
+
+def marks_of(storage: str, recipient: str = "") -> tuple[bytes, ...]:
     """Return what a value can be dropped by, besides its own key."""
     mark = encode("storage", storage)
     return (mark, encode("recipient", recipient)) if recipient else (mark,)
@@ -46,6 +65,10 @@ def epoch_key(mark: bytes) -> bytes:
 def index_key(mark: bytes) -> bytes:
     """Return the key of the list of what a mark is on."""
     return encode("index", mark)
+
+
+def _moments(window: Window) -> tuple[int, ...]:
+    return tuple(map(_microseconds, (window.start, window.end, window.expires_at)))
 
 
 def _microseconds(moment: datetime) -> int:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Final
 
 from gateway.adapters.cache.chance import Chance
 from gateway.adapters.cache.key import scope_key
 from gateway.adapters.cache.rhythm import Rhythm, Turn, rhythm_of
-from gateway.domain.credential import AwsTempCredentials, AzureUserDelegationSas, Credential
+from gateway.domain.credential import Credential
 from gateway.domain.scope import Scope
 from gateway.domain.window import EPOCH
 
@@ -94,9 +94,5 @@ def left(credential: Credential, now: datetime) -> timedelta:
 
 
 def _length(credential: Credential) -> int:
-    secret = credential.secret
-    if isinstance(secret, AwsTempCredentials):
-        parts = secret.access_key_id, secret.secret_access_key, secret.session_token
-        return len(credential.id) + sum(map(len, parts))
-    token = secret.sas_token if isinstance(secret, AzureUserDelegationSas) else secret.oauth_token
-    return len(credential.id) + len(token)
+    texts = (getattr(credential.secret, name.name) for name in fields(credential.secret))
+    return len(credential.id) + sum(map(len, texts))

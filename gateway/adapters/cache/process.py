@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass
 from datetime import timedelta
 from importlib import import_module
 from typing import Final
 
-from gateway.adapters.cache.backoff import Backoff
 from gateway.adapters.cache.drop import Drops
-from gateway.adapters.cache.fingerprint import Fingerprint
-from gateway.adapters.cache.issuer import CachedIssuer, Shared
-from gateway.adapters.cache.mint import Mint
+from gateway.adapters.cache.issuer import Shared
+from gateway.adapters.cache.key import encode
 from gateway.adapters.cache.replicas import Replicas
+from gateway.adapters.cache.sealed import Sealed
+from gateway.adapters.cache.sessions import SharedSessions
 from gateway.adapters.cache.shared import SharedCache
+from gateway.adapters.cache.signer import SharedUrls
+from gateway.adapters.cache.storage import StorageCache, UrlParts
 from gateway.adapters.cache.vault import Vault
 from gateway.adapters.credential_metrics import CredentialMetrics
 from gateway.adapters.storage_plan import PlannedStorage
+from gateway.adapters.url_metrics import UrlMetrics
 from gateway.config.faults import ConfigError, Fault
-from gateway.config.redis import CacheConfig, RedisConfig
+from gateway.config.redis import CacheConfig, RedisConfig, UrlCacheConfig
 from gateway.domain.kept import Kept
 from gateway.domain.key import Keys
-from gateway.ports import Clock, Storage, utcnow
+from gateway.ports import Clock, utcnow
 
 # An operator waits for an answer rather than do without.
 _DROP_TIMEOUT: Final = timedelta(seconds=2)
@@ -31,50 +35,70 @@ _DROP_TIMEOUT: Final = timedelta(seconds=2)
 Importer = Callable[[str], object]
 
 
-class CredentialCache:
-    """Remembers the credentials of all storages of a process, across reloads."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signing:
+    """What a process that signs URLs is opened with."""
 
-    def __init__(self, shared: Shared, metrics: CredentialMetrics) -> None:
+    metrics: UrlMetrics
+    # What URLs that lead back to the gateway are made of.
+    public_url: str
+    url_keys: Keys
+
+
+class ProcessCache:
+    """Remembers the credentials and signatures of all storages of a process, across reloads."""
+
+    def __init__(self, shared: Shared, metrics: CredentialMetrics, urls: UrlParts | None = None) -> None:
         self._shared = shared
         self._metrics = metrics
+        self._urls = urls
 
-    def wrap(self, planned: PlannedStorage, storage: Storage) -> Storage:
-        """Return the storage with an issuer that remembers."""
-        if storage.issuer is None:
-            return storage
-        shared, series = self._shared, self._metrics.storage(planned.name)
-        mint = Mint(
-            storage.issuer,
-            series=series,
-            backoff=Backoff(shared.chance, shared.monotonic),
-            clock=shared.clock,
-            monotonic=shared.monotonic,
-        )
-        issuer = CachedIssuer(
-            mint,
-            shared,
-            fingerprint=Fingerprint(planned, shared.monotonic),
-            series=series,
-            names_recipients=storage.issuer.names_recipients,
-        )
-        return replace(storage, issuer=issuer)
+    def storage(self, planned: PlannedStorage) -> StorageCache:
+        """Return what is remembered of a storage that is about to be opened."""
+        return StorageCache(planned, self._shared, self._metrics, self._urls)
 
     async def stop(self) -> None:
         """End what goes on in the background, before the storages are closed."""
+        if self._urls is not None:
+            await self._urls.urls.flights.close()
+            await self._urls.sessions.flights.close()
         await self._shared.refreshes.close()
         await self._shared.flights.close()
+        if self._shared.replicas is not None:
+            await self._shared.replicas.close()
 
 
 @asynccontextmanager
 async def open_cache(
-    config: CacheConfig, keys: Keys, metrics: CredentialMetrics, clock: Clock = utcnow
-) -> AsyncIterator[CredentialCache]:
+    config: CacheConfig,
+    keys: Keys,
+    metrics: CredentialMetrics,
+    signing: Signing | None = None,
+    clock: Clock = utcnow,
+) -> AsyncIterator[ProcessCache]:
     """Open the cache of a process that issues or signs; a Redis that is down is no error."""
     async with _opened(config.redis, metrics) as cache:
         replicas = None
         if cache is not None and config.redis is not None:
-            replicas = Replicas(cache, Vault(keys), metrics, lease_time=config.redis.lease_time)
-        yield CredentialCache(Shared(memory=Kept(config.memory), replicas=replicas, clock=clock), metrics)
+            sealed = Sealed(cache, Vault(keys), metrics)
+            replicas = Replicas(sealed, lease_time=config.redis.lease_time)
+        shared = Shared(memory=Kept(config.memory), replicas=replicas, clock=clock)
+        urls = None if signing is None else url_parts(config.urls, signing, shared)
+        yield ProcessCache(shared, metrics, urls)
+
+
+def url_parts(config: UrlCacheConfig, signing: Signing, shared: Shared) -> UrlParts:
+    """Return what the signers of a process share, beside what its issuers do."""
+    urls = SharedUrls(
+        memory=Kept(config.memory),
+        replicas=shared.replicas,
+        in_redis=config.redis,
+        base=_base(signing),
+        clock=shared.clock,
+    )
+    signing.metrics.memory = lambda: urls.memory.size
+    sessions = SharedSessions(replicas=shared.replicas, clock=shared.clock)
+    return UrlParts(metrics=signing.metrics, sessions=sessions, urls=urls)
 
 
 @asynccontextmanager
@@ -93,7 +117,9 @@ async def open_redis(
     try:
         importer("redis")
     except ImportError as exc:
-        message = "needs the package redis, which is not installed: pip install 'sluice-gateway[redis]'"
+        message = (
+            "needs the package redis, which is not installed: pip install '.[redis]' in a checkout of Sluice"
+        )
         raise ConfigError([Fault(path="cache.redis", message=message)]) from exc
     from gateway.adapters.cache.redis_cache import RedisCache  # noqa: PLC0415 -- as above
     from gateway.adapters.cache.redis_client import redis_client  # noqa: PLC0415
@@ -109,3 +135,8 @@ def _opened(
     config: RedisConfig | None, metrics: CredentialMetrics
 ) -> AbstractAsyncContextManager[SharedCache | None]:
     return nullcontext() if config is None else open_redis(config, metrics)
+
+
+def _base(signing: Signing) -> bytes:
+    key = signing.url_keys.current
+    return hashlib.sha256(encode(signing.public_url, key.id, key.mac(b"cache: urls"))).digest()

@@ -13,6 +13,7 @@ from redis import exceptions as failures
 
 from gateway.adapters.cache import scripts
 from gateway.adapters.cache.breaker import Breaker
+from gateway.adapters.cache.finds import Finds
 from gateway.adapters.cache.shared import Claim, ClaimState, Lease
 from gateway.adapters.credential_metrics import CredentialMetrics, RedisError
 
@@ -81,23 +82,18 @@ class RedisCache:
         self._longest = 2 * timeout.total_seconds()
         self._room = asyncio.Semaphore(_MOST_AT_ONCE)
         self._breaker = Breaker(self._probe, metrics, sleep=sleep)
+        self._finds = Finds(self._find)
 
     async def __aenter__(self) -> Self:
         await self._breaker.start(_START_SECONDS)
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self._finds.close()
         await self._breaker.close()
 
     async def find(self, names: Sequence[str]) -> Sequence[bytes | None] | None:
-        async def get() -> list[bytes | None]:
-            pipeline = self._client.pipeline(transaction=False)
-            for name in names:
-                pipeline.get(self._value(name))
-            found = await pipeline.execute(raise_on_error=False)
-            return [_value_or_none(value) for value in found]
-
-        return await self._guarded(get)
+        return await self._finds.find(names)
 
     async def put(self, name: str, value: bytes, life: timedelta) -> bool:
         done = await self._guarded(lambda: self._client.set(self._value(name), value, px=_milliseconds(life)))
@@ -142,6 +138,16 @@ class RedisCache:
             if await self._guarded(partial(self._remove, key, part)) is None:
                 return None
         return len(listed)
+
+    async def _find(self, names: Sequence[str]) -> Sequence[bytes | None] | None:
+        async def get() -> list[bytes | None]:
+            pipeline = self._client.pipeline(transaction=False)
+            for name in names:
+                pipeline.get(self._value(name))
+            found = await pipeline.execute(raise_on_error=False)
+            return [_value_or_none(value) for value in found]
+
+        return await self._guarded(get)
 
     async def _remove(self, index: str, names: Sequence[bytes]) -> bool:
         pipeline = self._client.pipeline(transaction=False)

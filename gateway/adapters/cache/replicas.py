@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Final
+from functools import partial
+from typing import Final, Generic, TypeVar
 
 from gateway.adapters.cache.chance import Chance, chance
-from gateway.adapters.cache.codec import Packed, pack, unpack
-from gateway.adapters.cache.key import epoch_key, index_key
-from gateway.adapters.cache.shared import Claim, ClaimState, Lease, SharedCache
-from gateway.adapters.cache.vault import Vault
-from gateway.adapters.credential_metrics import CredentialMetrics, RedisError, Source, StorageSeries
-from gateway.domain.credential import Credential
+from gateway.adapters.cache.codec import Packed
+from gateway.adapters.cache.flight import Flights
+from gateway.adapters.cache.sealed import Address, Epochs, Sealed
+from gateway.adapters.cache.shared import Claim, ClaimState, Lease
+from gateway.adapters.credential_metrics import Source
 
 _TOKEN_BYTES: Final = 16
 _FIRST_POLL, _LONGEST_POLL = 0.02, 0.25
@@ -24,31 +24,22 @@ _FIRST_POLL, _LONGEST_POLL = 0.02, 0.25
 _LEASES_WAITED: Final = 3
 # So many useless values in a row are somebody's doing.
 _MOST_USELESS: Final = 3
+# With more under way, the store is too slow to be of use.
+_MOST_PUTS: Final = 64
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
-    """Where a credential belongs."""
-
-    # With its window.
-    key: bytes
-    # What it can be dropped by.
-    marks: tuple[bytes, ...]
-    series: StorageSeries
-    # Whether a credential that is found may be handed out.
-    accepts: Callable[[Credential], bool]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Minted:
-    credential: Credential
+class Minted(Generic[T]):
+    value: T
     # How long others may find it; None: it is not for others.
     life: timedelta | None
 
 
 @dataclass(frozen=True, slots=True)
-class Obtained:
-    credential: Credential
+class Obtained(Generic[T]):
+    value: T
     source: Source
     # Whether it may be kept.
     is_lasting: bool = True
@@ -59,118 +50,100 @@ class Replicas:
 
     def __init__(
         self,
-        cache: SharedCache,
-        vault: Vault,
-        metrics: CredentialMetrics,
+        sealed: Sealed,
         *,
         lease_time: timedelta,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         chance: Chance = chance,
     ) -> None:
-        self._cache = cache
-        self._vault = vault
-        self._metrics = metrics
+        self.sealed = sealed
+        self._cache = sealed.cache
         self._lease_time = lease_time
         self._sleep = sleep
         self._chance = chance
+        self._puts: Flights[None] = Flights()
 
-    async def obtain(self, address: Address, mint: Callable[[], Awaitable[Minted]]) -> Obtained:
-        lease = Lease(name=self._vault.name(address.key), token=secrets.token_bytes(_TOKEN_BYTES))
+    async def close(self) -> None:
+        """Give up what is being stored."""
+        await self._puts.close()
+
+    async def obtain(self, address: Address[T], mint: Callable[[], Awaitable[Minted[T]]]) -> Obtained[T]:
+        lease = Lease(name=self.sealed.name(address), token=secrets.token_bytes(_TOKEN_BYTES))
         poll, waited, useless = _FIRST_POLL, 0.0, 0
-        epochs: tuple[bytes, ...] = ()
+        epochs: Epochs = ()
         longest = _LEASES_WAITED * self._lease_time.total_seconds()
         while waited < longest and useless < _MOST_USELESS:
             claim, epochs = await self._look(address, lease)
             if claim.state is ClaimState.FOUND:
-                credential = self._open(address, claim.value, epochs)
-                if credential is not None:
-                    return Obtained(credential, Source.REDIS)
+                value = await self.sealed.open_first(address, [claim.value], epochs)
+                if value is not None:
+                    return Obtained(value, Source.REDIS)
                 lease, useless = replace(lease, seen=claim.value), useless + 1
             elif claim.state is ClaimState.TAKEN:
-                address.series.lease_waits += waited == 0
+                if not waited:
+                    address.count_wait()
                 pause = poll * (0.5 + self._chance() / 2)
                 await self._sleep(pause)
                 waited, poll = waited + pause, min(poll * 2, _LONGEST_POLL)
             elif claim.state is ClaimState.MINE:
                 return await self._lead(address, lease, epochs, mint)
             else:
-                return _obtained(await mint())
+                return obtained(await mint())
         minted = await mint()
         if minted.life is not None:
             # Stored only where there is still none: the lease is another's.
-            await self._publish(address, lease, Packed(minted.credential, epochs), minted.life)
-        return _obtained(minted)
+            await self._publish(address, lease, Packed(minted.value, epochs), minted.life)
+        return obtained(minted)
 
-    async def find(self, address: Address) -> Credential | None:
-        """Return what another replica has made, without waiting or making it."""
-        names = [self._vault.name(address.key), *self._epoch_names(address)]
-        values = await self._cache.find(names)
-        if values is None or values[0] is None:
-            return None
-        return self._open(address, values[0], _epochs(values[1:]))
+    async def share(self, address: Address[T], mint: Callable[[], Awaitable[Minted[T]]]) -> Obtained[T]:
+        """Find what another replica has made, or make it; without a lease, as all make the same bytes."""
+        looked = await self.sealed.look(address)
+        if looked.value is not None:
+            return Obtained(looked.value, Source.REDIS)
+        minted = await mint()
+        is_free = len(self._puts) < _MOST_PUTS and self._puts.find(address.key) is None
+        if looked.epochs is not None and minted.life is not None and is_free:
+            put = partial(self.sealed.put, address, Packed(minted.value, looked.epochs), minted.life)
+            # Nobody waits for it: who asked has the answer already.
+            self._puts.start(address.key, put)
+        return obtained(minted)
 
-    async def _look(self, address: Address, lease: Lease) -> tuple[Claim, tuple[bytes, ...]]:
+    async def _look(self, address: Address[T], lease: Lease) -> tuple[Claim, Epochs]:
         # The epochs are known before anything is minted: what was asked for before a drop says so.
-        claim, values = await asyncio.gather(
-            self._cache.claim(lease, self._lease_time), self._cache.find(self._epoch_names(address))
+        claim, epochs = await asyncio.gather(
+            self._cache.claim(lease, self._lease_time), self.sealed.find_epochs(address)
         )
-        if values is None:
+        if epochs is None:
             if claim.state is ClaimState.MINE:
                 await self._cache.release(lease)
             return Claim(ClaimState.OUT), ()
-        return claim, _epochs(values)
+        return claim, epochs
 
     async def _lead(
         self,
-        address: Address,
+        address: Address[T],
         lease: Lease,
-        epochs: tuple[bytes, ...],
-        mint: Callable[[], Awaitable[Minted]],
-    ) -> Obtained:
+        epochs: Epochs,
+        mint: Callable[[], Awaitable[Minted[T]]],
+    ) -> Obtained[T]:
         is_published = False
         try:
-            found = await self._find_rotated(address, epochs)
+            found = await self.sealed.find_rotated(address, epochs)
             if found is not None:
-                return found
+                return Obtained(found, Source.REDIS)
             async with self._renewing(lease):
                 minted = await mint()
             if minted.life is not None:
-                await self._publish(address, lease, Packed(minted.credential, epochs), minted.life)
+                await self._publish(address, lease, Packed(minted.value, epochs), minted.life)
                 is_published = True
-            return _obtained(minted)
+            return obtained(minted)
         finally:
             if not is_published:
                 await self._cache.release(lease)
 
-    async def _find_rotated(self, address: Address, epochs: tuple[bytes, ...]) -> Obtained | None:
-        """Return what lies where the keys before the last rotation put it."""
-        older = self._vault.names(address.key)[1:]
-        values = await self._cache.find(older) if older else None
-        for value in values or ():
-            # A drop reaches these by the names of their own time.
-            credential = None if value is None else self._open(address, value, epochs)
-            if credential is not None:
-                return Obtained(credential, Source.REDIS)
-        return None
-
-    async def _publish(self, address: Address, lease: Lease, packed: Packed, life: timedelta) -> None:
-        sealed = self._vault.seal(address.key, pack(packed))
-        if await self._cache.publish(lease, sealed, life):
-            for mark in address.marks:
-                await self._cache.enlist(self._vault.name(index_key(mark)), lease.name, life)
-
-    def _open(self, address: Address, sealed: bytes, epochs: tuple[bytes, ...]) -> Credential | None:
-        content = self._vault.open(address.key, sealed)
-        packed = None if content is None else unpack(content)
-        if packed is None:
-            self._metrics.count_redis_error(RedisError.UNREADABLE)
-            return None
-        if packed.epochs != epochs or not address.accepts(packed.credential):
-            return None
-        return packed.credential
-
-    def _epoch_names(self, address: Address) -> list[str]:
-        return [self._vault.name(epoch_key(mark)) for mark in address.marks]
+    async def _publish(self, address: Address[T], lease: Lease, packed: Packed[T], life: timedelta) -> None:
+        if await self._cache.publish(lease, await self.sealed.seal(address, packed), life):
+            await self.sealed.enlist(address, life)
 
     @asynccontextmanager
     async def _renewing(self, lease: Lease) -> AsyncIterator[None]:
@@ -188,9 +161,6 @@ class Replicas:
             await self._cache.renew(lease, self._lease_time)
 
 
-def _obtained(minted: Minted) -> Obtained:
-    return Obtained(minted.credential, Source.MINTED, minted.life is not None)
-
-
-def _epochs(values: Sequence[bytes | None]) -> tuple[bytes, ...]:
-    return tuple(value or b"" for value in values)
+def obtained(minted: Minted[T]) -> Obtained[T]:
+    """Return what nobody else was asked for."""
+    return Obtained(minted.value, Source.MINTED, minted.life is not None)

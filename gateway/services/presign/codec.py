@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gateway.domain.file_path import split_paths
+from gateway.domain.file_path import Paths, parse_paths
 from gateway.errors import InvalidArgument
 from gateway.ports import Signatures
 from gateway.v1 import presign_pb2 as pb
@@ -13,26 +13,21 @@ from gateway.v1 import presign_pb2 as pb
 MAX_PATHS: Final = 4000
 MAX_BYTES: Final = 2 * 1024 * 1024
 
-_LOG: Final = "_delta_log"
+_LOG: Final = b"_delta_log"
 
 
-def from_paths(joined: bytes) -> list[str]:
+def from_paths(joined: bytes, *, is_segment: bool = False) -> Paths:
     """Return the paths of a request, each of them checked."""
-    if not joined:
-        return []
     if len(joined) > MAX_BYTES:
         raise InvalidArgument(
             f"a page of paths has at most {MAX_BYTES:,} bytes, this one has {len(joined):,}"
         )
     if (count := joined.count(b"\n") + 1) > MAX_PATHS:
         raise InvalidArgument(f"a page has at most {MAX_PATHS:,} paths, this one has {count:,}")
-    try:
-        paths = split_paths(joined.decode("ascii"))
-    except UnicodeDecodeError as exc:
-        raise InvalidArgument("paths must be percent-encoded ASCII") from exc
+    paths = parse_paths(joined, is_segment=is_segment)
     # The log tells the whole history, whatever part of it is shared. Some file systems fold case.
-    if _LOG.encode() in joined.lower() and any(_LOG in path.lower().split("/") for path in paths):
-        raise InvalidArgument(f"files of {_LOG} are not signed")
+    if _LOG in (folded := joined.lower()) and any(_LOG in path.split(b"/") for path in folded.split(b"\n")):
+        raise InvalidArgument(f"files of {_LOG.decode()} are not signed")
     return paths
 
 
@@ -40,6 +35,6 @@ def to_proto(signatures: Signatures) -> pb.SignResponse:
     return pb.SignResponse(
         origin=signatures.origin,
         query=signatures.query,
-        signatures="\n".join(signatures.signatures).encode(),
+        signatures=signatures.signatures,
         expires_at_ms=int(signatures.expires_at.timestamp() * 1000),
     )

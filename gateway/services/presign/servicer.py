@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final
 
 from grpc import aio
@@ -36,15 +37,14 @@ class PresignServicer(presign_pb2_grpc.PresignServicer):
         grant = self._verifier.verify(request.grant)
         grant.require(AccessMode.URL)
         location = grant.location_at(request.location)
-        if len(request.paths) > _MOST_IN_PLACE:
-            paths = await asyncio.to_thread(from_paths, request.paths)
-        else:
-            paths = from_paths(request.paths)
+        read = partial(from_paths, request.paths, is_segment=request.is_segment)
+        paths = await asyncio.to_thread(read) if len(request.paths) > _MOST_IN_PLACE else read()
         now = self._clock()
         storage, signer = self._find(grant, location)
-        signatures = await signer.sign(location, paths, self._window(storage, location, now))
+        window = self._window(storage, None if signer.has_sessions else location, now)
+        signatures = await signer.sign(location, paths, window)
         # A signature too few would give every file after it the URL of another.
-        if len(signatures.signatures) != len(paths):
+        if len(signatures) != len(paths):
             raise Internal("internal error")
         if signatures.expires_at <= now:
             raise Unavailable("the storage's signatures have expired already; try again later")
@@ -58,6 +58,6 @@ class PresignServicer(presign_pb2_grpc.PresignServicer):
             raise Unsupported(f"table {grant.table} is on a storage that cannot sign URLs")
         return storage.name, storage.signer
 
-    def _window(self, storage: str, location: Location, now: datetime) -> Window:
-        key = "\n".join((storage, *location.identity))
+    def _window(self, storage: str, location: Location | None, now: datetime) -> Window:
+        key = "\n".join((storage, *(location.identity if location else ())))
         return window_at(now, self._life, URL_PARTS, key.encode())

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from gateway.domain.credential import AwsTempCredentials, AzureUserDelegationSas, Credential
+from gateway.domain.credential import (
+    AwsTempCredentials,
+    AzureDelegationKey,
+    AzureUserDelegationSas,
+    Credential,
+    GcpOauthToken,
+)
 from gateway.domain.location import Location
+from gateway.errors import Internal
 from gateway.v1 import vending_pb2 as pb
 
 
@@ -18,8 +25,11 @@ def to_proto(credential: Credential, location: Location) -> pb.IssueResponse:
             response.aws.CopyFrom(_aws(aws))
         case AzureUserDelegationSas() as azure:
             response.azure.CopyFrom(pb.AzureUserDelegationSas(sas_token=azure.sas_token))
-        case gcp:
+        case GcpOauthToken() as gcp:
             response.gcp.CopyFrom(pb.GcpOauthToken(oauth_token=gcp.oauth_token))
+        case AzureDelegationKey():
+            # It signs for a whole account, and is never anybody's but ours.
+            raise Internal("internal error")
     return response
 
 

@@ -8,7 +8,13 @@ from typing import Any
 
 from grpc import aio
 
-from gateway.domain.credential import AwsTempCredentials, AzureUserDelegationSas, Credential
+from gateway.domain.credential import (
+    AwsTempCredentials,
+    AzureDelegationKey,
+    AzureUserDelegationSas,
+    Credential,
+    GcpOauthToken,
+)
 from gateway.domain.grant import Grant
 from gateway.domain.location import Location
 from gateway.domain.scope import Scope
@@ -85,8 +91,11 @@ def _parts(credential: Credential) -> tuple[str, ...]:
             return aws.access_key_id, aws.secret_access_key, aws.session_token
         case AzureUserDelegationSas() as azure:
             return (azure.sas_token,)
-        case gcp:
+        case GcpOauthToken() as gcp:
             return (gcp.oauth_token,)
+        case AzureDelegationKey():
+            # Nothing of it is for a recipient.
+            return ("",)
 
 
 def _scope(grant: Grant, location: Location, storage: Storage, issuer: CredentialIssuer) -> Scope:

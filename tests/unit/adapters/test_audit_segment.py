@@ -4,7 +4,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gateway.adapters.audit_disk import LocalDisk
@@ -204,6 +204,13 @@ def test_a_leftover_loses_its_torn_line_and_is_closed(segments, disk, clock):
     assert bytes(disk.files[FIRST].content) == b"one\ntwo\n"
 
 
+def test_a_leftover_is_on_disk_before_it_is_closed(disk, clock):
+    disk.create(FIRST + ".open").append(b"one\n")
+    segments_on(disk, clock).open()
+    disk.crash(lambda synced, size: synced, names_synced=False)
+    assert bytes(disk.files[FIRST].content) == b"one\n"
+
+
 def test_a_leftover_without_a_whole_line_is_removed(disk, clock):
     disk.create(FIRST + ".open").append(b"half")
     segments_on(disk, clock).open()
@@ -277,6 +284,7 @@ STEPS = st.one_of(
 
 
 @given(st.lists(STEPS, max_size=30))
+@example([("fault", ["append", "truncate"]), ("commit", 2), ("restart", None), ("crash", (1, False))])
 def test_every_acknowledged_line_is_kept_once_whatever_happens(steps):
     """Commits, faults, rotations, restarts and crashes that cut unsynced bytes anywhere, in any order."""
     disk, clock = FakeDisk(), Clock()

@@ -51,7 +51,6 @@ def test_faults_of_the_file_its_vendors_and_its_tables_are_told_together_in_its_
     assert paths_of(file, text) == [
         (1, "port"),
         (8, "storages[0].options.profile"),
-        (17, "shares[0].schemas[0].tables[0].location"),
         (18, "shares[0].schemas[0].tables[1].accessModes[0]"),
     ]
 

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from gateway.adapters.storage_plan import PlannedStorage
 from gateway.adapters.storages import OpenStorages, StorageProcess
 from gateway.adapters.vendors import VendorNotFound
 from gateway.config.faults import ConfigError
 from gateway.domain.key import Key, Keys
 from gateway.domain.location import parse_location
-from gateway.ports import Vendor
+from gateway.ports import Storage, Vendor
+from tests.fakes.sessions import FakeSessions
 from tests.fakes.vendor import FakeVendor
 from tests.unit.adapters.storage_configs import config, storage
 
@@ -72,6 +75,37 @@ async def test_vendors_are_opened_with_the_settings_of_their_entries(vendor):
     assert settings.options == {"region": "eu"}
     assert settings.public_url == "https://share.example/delta-sharing"
     assert settings.url_keys is KEYS
+
+
+class Remembered:
+    """Marks what it wraps."""
+
+    def __init__(self, planned: PlannedStorage) -> None:
+        self.sessions = FakeSessions()
+        self.planned = planned
+
+    def wrap(self, storage: Storage) -> Storage:
+        return replace(storage, name=f"remembered {storage.name}")
+
+
+async def test_what_a_process_remembers_is_given_to_the_vendor_and_put_around_what_it_opens(vendor):
+    remembered: list[Remembered] = []
+
+    def remember(planned: PlannedStorage) -> Remembered:
+        remembered.append(Remembered(planned))
+        return remembered[-1]
+
+    process = StorageProcess(public_url="https://share.example", remember=remember)
+    entries = [storage("a", "s3://a"), storage("b", "s3://b")]
+    async with OpenStorages(config(storages=entries), process, find=lambda _: vendor) as storages:
+        assert name_of(storages, "s3://a/t") == "remembered a"
+        assert [settings.sessions for settings in vendor.opened] == [each.sessions for each in remembered]
+        assert [each.planned.name for each in remembered] == ["a", "b"]
+
+
+async def test_a_process_that_does_not_sign_gives_no_sessions(vendor):
+    async with opening(vendor, config(storages=[storage("lake", "s3://lake")])):
+        assert vendor.opened[0].sessions is None
 
 
 async def test_longest_prefix_wins(vendor):

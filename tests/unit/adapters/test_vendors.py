@@ -37,7 +37,7 @@ def test_missing_package_of_a_vendor_is_named_with_the_extra_that_brings_it(tmp_
     monkeypatch.syspath_prepend(tmp_path)
 
     with pytest.raises(
-        VendorNotFound, match=r"needs a_package_that_nobody_has.*pip install 'sluice-gateway\[strange\]'"
+        VendorNotFound, match=r"needs a_package_that_nobody_has.*pip install '\.\[strange\]' in a checkout"
     ):
         find_vendor("strange", [point("strange", "strange_vendor:vendor")])
 

@@ -21,7 +21,9 @@ ROOT = "/data/lake"
 def signed(path: str = "sales/orders/part-0.parquet", *, key: Key = KEY) -> tuple[str, str, str]:
     """Return storage, path and query of a signed URL, as they stand in it."""
     directory, _, file = path.rpartition("/")
-    (signature,) = sign(root_key(key, ROOT), "lake", f"{directory}/", [file], depth=2, expires_at=END)
+    (signature,) = sign(
+        root_key(key, ROOT), "lake", f"{directory}/", [file.encode()], depth=2, expires_at=END
+    )
     return "lake", path, shared_query(key, 2, END) + signature
 
 

@@ -10,16 +10,22 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from gateway.adapters.cache.issuer import CachedIssuer, Shared
-from gateway.adapters.cache.process import CredentialCache
+from gateway.adapters.cache.process import ProcessCache, Signing, url_parts
 from gateway.adapters.cache.replicas import Replicas
+from gateway.adapters.cache.sealed import Sealed
+from gateway.adapters.cache.sessions import CachedSessions
+from gateway.adapters.cache.signer import CachedSigner
 from gateway.adapters.cache.vault import Vault
 from gateway.adapters.credential_metrics import CredentialMetrics, Outcome, Source
 from gateway.adapters.storage_plan import PlannedStorage
+from gateway.adapters.url_metrics import UrlMetrics, UrlSeries, UrlSource
+from gateway.config.redis import UrlCacheConfig
 from gateway.domain.credential import AwsTempCredentials, Credential
 from gateway.domain.kept import Kept
 from gateway.domain.key import Key, Keys
 from gateway.domain.location import parse_location
 from gateway.domain.scope import Scope
+from gateway.domain.window import Window
 from gateway.ports import Storage
 from tests.fakes.shared_cache import FakeSharedCache
 
@@ -28,6 +34,8 @@ HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
 KEYS = Keys(current=Key(id="k1", secret=b"s" * 32))
 LEASE = timedelta(seconds=5)
+# Noon lies in it, a third of its width from its start.
+WINDOW = Window(NOON - 5 * MINUTE, NOON + 10 * MINUTE, NOON + 55 * MINUTE)
 
 
 class Time:
@@ -83,13 +91,23 @@ class Provider:
 class Replica:
     """One process: a cache of its own over what all share."""
 
-    def __init__(self, time: Time, shared: FakeSharedCache | None, keys: Keys = KEYS, memory: int = 2**26):
-        self.metrics = CredentialMetrics(CollectorRegistry())
+    def __init__(
+        self,
+        time: Time,
+        shared: FakeSharedCache | None,
+        *,
+        keys: Keys = KEYS,
+        memory: int = 2**26,
+        public_url: str = "https://share.example",
+        url_keys: Keys = KEYS,
+        urls: dict[str, Any] | None = None,
+    ) -> None:
+        self.registry = CollectorRegistry()
+        self.metrics = CredentialMetrics(self.registry)
         replicas = None
         if shared is not None:
-            replicas = Replicas(
-                shared, Vault(keys), self.metrics, lease_time=LEASE, sleep=time.sleep, chance=lambda: 0.5
-            )
+            sealed = Sealed(shared, Vault(keys), self.metrics)
+            replicas = Replicas(sealed, lease_time=LEASE, sleep=time.sleep, chance=lambda: 0.5)
         self.shared = Shared(
             memory=Kept(memory),
             replicas=replicas,
@@ -97,14 +115,37 @@ class Replica:
             monotonic=time.monotonic,
             chance=lambda: 0.5,
         )
-        self._cache = CredentialCache(self.shared, self.metrics)
+        self.url_metrics = UrlMetrics(self.registry)
+        signing = Signing(metrics=self.url_metrics, public_url=public_url, url_keys=url_keys)
+        self.urls = url_parts(UrlCacheConfig.model_validate(urls or {}), signing, self.shared)
+        self._cache = ProcessCache(self.shared, self.metrics, self.urls)
 
     def wrap(self, provider: Any, **changes: Any) -> CachedIssuer:
         plan = planned(**changes)
         storage = Storage(name=plan.name, prefix=plan.prefix, issuer=provider)
-        issuer = self._cache.wrap(plan, storage).issuer
+        issuer = self._cache.storage(plan).wrap(storage).issuer
         assert isinstance(issuer, CachedIssuer)
         return issuer
+
+    def sessions(self, **changes: Any) -> CachedSessions:
+        sessions = self._cache.storage(planned(**changes)).sessions
+        assert isinstance(sessions, CachedSessions)
+        return sessions
+
+    def signer(self, signer: Any, **changes: Any) -> CachedSigner:
+        plan = planned(**changes)
+        storage = Storage(name=plan.name, prefix=plan.prefix, signer=signer)
+        wrapped = self._cache.storage(plan).wrap(storage).signer
+        assert isinstance(wrapped, CachedSigner)
+        return wrapped
+
+    @property
+    def url_series(self) -> UrlSeries:
+        return self.url_metrics.storage("lake")
+
+    def urls_by_source(self) -> dict[str, int]:
+        counts = self.url_series.urls
+        return {source.value: counts[source] for source in UrlSource if counts[source]}
 
     def sources(self) -> dict[str, int]:
         counts = self.metrics.storage("lake").requests

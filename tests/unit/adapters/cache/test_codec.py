@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.adapters.cache.codec import Packed, pack, unpack
-from gateway.domain.credential import AwsTempCredentials, AzureUserDelegationSas, Credential, GcpOauthToken
+from gateway.domain.credential import (
+    AwsTempCredentials,
+    AzureDelegationKey,
+    AzureUserDelegationSas,
+    Credential,
+    GcpOauthToken,
+)
 from tests.unit.adapters.cache.doubles import NOON
 
 TEXT = st.text(max_size=20)
@@ -18,6 +24,16 @@ SECRETS = st.one_of(
     ),
     st.builds(AzureUserDelegationSas, sas_token=TEXT),
     st.builds(GcpOauthToken, oauth_token=TEXT),
+    st.builds(
+        AzureDelegationKey,
+        oid=TEXT,
+        tid=TEXT,
+        start=TEXT,
+        expiry=TEXT,
+        service=TEXT,
+        version=TEXT,
+        value=TEXT,
+    ),
 )
 MOMENTS = st.integers(min_value=0, max_value=10**12).map(lambda n: NOON + timedelta(microseconds=n))
 CREDENTIALS = st.builds(Credential, id=TEXT, secret=SECRETS, expires_at=MOMENTS)
@@ -34,7 +50,7 @@ def test_a_moment_of_another_zone_is_the_same_moment():
     credential = Credential(id="c", secret=GcpOauthToken(oauth_token="t"), expires_at=east)
     unpacked = unpack(pack(Packed(credential, ())))
     assert unpacked is not None
-    assert unpacked.credential.expires_at == NOON
+    assert unpacked.value.expires_at == NOON
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from random import Random
 
 import pytest
 
 from gateway.adapters.cache.flight import Flights
+from tests.crowd import Crowd, Member
 from tests.unit.adapters.cache.doubles import settle
 
 
@@ -49,3 +53,43 @@ async def test_work_that_is_going_on_ends_with_the_process():
     with pytest.raises(asyncio.CancelledError):
         await task
     assert not len(flights)
+
+
+class Runs:
+    """Work that ends when it is told to."""
+
+    def __init__(self) -> None:
+        self.begun = self.ended = 0
+        self.may_end = asyncio.Event()
+
+    async def __call__(self) -> int:
+        self.begun += 1
+        await self.may_end.wait()
+        self.ended += 1
+        return self.ended
+
+
+@asynccontextmanager
+async def awaited(flights: Flights[int], runs: Runs) -> AsyncIterator[None]:
+    await asyncio.shield(flights.find("key") or flights.start("key", runs))
+    yield
+
+
+async def test_work_goes_on_whoever_gives_up_and_whenever():
+    for seed in range(300):
+        flights: Flights[int] = Flights()
+        runs = Runs()
+
+        def come(random: Random, flights: Flights[int] = flights, runs: Runs = runs) -> Member:
+            # As chance will have it, what is under way ends in this very turn.
+            (runs.may_end.set if random.random() < 0.3 else runs.may_end.clear)()
+            return Member(awaited(flights, runs))
+
+        def check(flights: Flights[int] = flights, runs: Runs = runs) -> None:
+            assert runs.begun - runs.ended <= len(flights) <= 1
+
+        crowd = Crowd(seed, come)
+        await crowd.mill(30, check)
+        runs.may_end.set()
+        await crowd.disperse()
+        assert (runs.ended, len(flights)) == (runs.begun, 0)

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
-from functools import partial
 
 import pytest
 
 from gateway.adapters.cache.backoff import Backoff
 from gateway.adapters.cache.mint import Mint
+from gateway.adapters.cache.provider import Provider
 from gateway.adapters.cache.rhythm import rhythm_of
 from gateway.adapters.credential_metrics import Outcome, StorageSeries
 from gateway.errors import Unavailable
@@ -23,8 +23,12 @@ def series():
 
 @pytest.fixture
 def new_mint(provider, series, time):
-    backoff = Backoff(lambda: 0.5, time.monotonic)
-    return partial(Mint, provider, series=series, backoff=backoff, clock=time.clock, monotonic=time.monotonic)
+    def new(**options):
+        backoff = Backoff(lambda: 0.5, time.monotonic)
+        asked = Provider(backoff, series.count_mint, monotonic=time.monotonic, **options)
+        return Mint(provider, asked, storage="lake", clock=time.clock)
+
+    return new
 
 
 @pytest.fixture
@@ -34,7 +38,7 @@ def mint(new_mint):
 
 async def test_a_fresh_credential_may_be_kept_until_it_is_of_no_use(mint, series, time):
     minted = await mint.issue(scope(), RHYTHM)
-    assert (minted.credential.expires_at, minted.life) == (NOON + HOUR, 55 * MINUTE)
+    assert (minted.value.expires_at, minted.life) == (NOON + HOUR, 55 * MINUTE)
     assert series.mints[Outcome.MINTED] == 1
 
 
