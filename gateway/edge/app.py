@@ -12,6 +12,7 @@ from aiohttp import hdrs, web
 from gateway.domain.local_url import PATH_PREFIX
 from gateway.domain.rate import Rate
 from gateway.edge.abort import abort
+from gateway.edge.compression import Compression
 from gateway.edge.documentation import Documentation
 from gateway.edge.errors import Fault, StreamAborted, answer, fault_of
 from gateway.edge.exchange import OK, Edge, Exchange
@@ -40,15 +41,18 @@ _route: Final = web.RequestKey("route", Route)
 
 def build(settings: EdgeSettings, services: Services, ports: EdgePorts) -> web.Application:
     """Return the application that serves the protocol below the prefix."""
+    compression = Compression(enabled=settings.compresses)
     edge = Edge(
         settings=settings,
         services=services,
         ports=ports,
         limiter=RateLimiter(settings.rate_of, ports.buckets or LocalBuckets(ports.clock)),
         lists=ListRenderer(),
+        compression=compression,
     )
     app = web.Application(client_max_size=settings.body_limit, middlewares=[_observing(ports.metrics)])
     app.on_response_prepare.append(_finish_headers)
+    app.on_cleanup.append(lambda _: compression.close())
     for route in ROUTES:
         app.router.add_route(route.method, settings.base_path + route.pattern, _endpoint(edge, route))
     _add_open_routes(app, settings, ports.files)
@@ -72,7 +76,10 @@ def _endpoint(edge: Edge, route: Route) -> _Endpoint:
         request[_route] = route
         exchange = request[_exchange] = Exchange(edge, request, route.operation, request[_request_id])
         exchange.authenticate()
-        return await route.handler(exchange)
+        response = await route.handler(exchange)
+        if isinstance(response, web.Response) and not route.is_secret:
+            await edge.compression.compress(response, request.headers.getall(hdrs.ACCEPT_ENCODING, ()))
+        return response
 
     return endpoint
 

@@ -15,6 +15,7 @@ from grpc.aio import AioRpcError
 
 from gateway.domain.audit import AuditEvent, AuditKind
 from gateway.edge.auth import ANONYMOUS, token_sha256
+from gateway.edge.compression import Compression
 from gateway.edge.errors import Fault
 from gateway.edge.lists import ListRenderer
 from gateway.edge.parameters import name_of
@@ -55,6 +56,7 @@ class Edge:
     ports: EdgePorts
     limiter: RateLimiter
     lists: ListRenderer
+    compression: Compression
 
 
 class Exchange:

@@ -30,6 +30,8 @@ class Route:
     handler: Handler
     # How it tells what went wrong.
     answer_fault: Callable[[Fault], web.Response] = answer
+    # Whether its answers hold keys: the size of a compressed one would tell something of them.
+    is_secret: bool = False
 
     @property
     def pattern(self) -> str:
@@ -49,6 +51,7 @@ ROUTES: Final = (
         path=f"{_TABLE}/temporary-table-credentials",
         operation="generateTemporaryTableCredentials",
         handler=credentials.issue,
+        is_secret=True,
     ),
     Route(method="POST", path=f"{_TABLE}/query", operation="queryTable", handler=query.query),
     Route(method="GET", path=f"{_TABLE}/changes", operation="queryTableChanges", handler=changes.changes),
@@ -60,6 +63,7 @@ ROUTES: Final = (
         operation="getAwsCredentials",
         handler=credentials.issue_for_aws,
         answer_fault=container_answer,
+        is_secret=True,
     ),
     Route(method="HEAD", path=_TABLE, operation="getTableVersion", handler=tables.get_version),
     Route(method="GET", path="/shares", operation="listShares", handler=shares.list_shares),

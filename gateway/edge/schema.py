@@ -15,6 +15,7 @@ from pydantic.alias_generators import to_camel
 from gateway.errors import MALFORMED_REQUEST, InvalidArgument
 
 _JSON: Final = "application/json"
+_NOT_JSON: Final = "json_invalid"
 _OUT_OF_RANGE: Final = frozenset({"greater_than_equal", "less_than_equal"})
 
 Int64 = Annotated[int, Field(ge=0, le=2**63 - 1)]
@@ -86,7 +87,8 @@ def parse_query_body(request: web.Request, body: bytes) -> QueryBody:
         )
     if refresh and parsed.page_token:
         raise InvalidArgument(
-            f"{refresh} must be used in the first page request; later pages are of its version"
+            f"{refresh} must be used in the first page request; leave it out of later pages, "
+            "which are of its version"
         )
     return parsed
 
@@ -143,7 +145,9 @@ def _check_content_type(request: web.Request) -> None:
     if hdrs.CONTENT_TYPE not in request.headers:
         return
     if request.content_type != _JSON or (request.charset or "utf-8").lower() not in {"utf-8", "utf8"}:
-        raise web.HTTPUnsupportedMediaType(reason=f"the request body must be {_JSON} in utf-8")
+        raise web.HTTPUnsupportedMediaType(
+            reason=f"the request body must be JSON in utf-8: send Content-Type: {_JSON}"
+        )
 
 
 def _fault(exc: ValidationError) -> InvalidArgument:
@@ -151,6 +155,9 @@ def _fault(exc: ValidationError) -> InvalidArgument:
     error = exc.errors(include_url=False, include_context=False, include_input=False)[0]
     where = ".".join(str(step) for step in error["loc"])
     code = None if error["type"] in _OUT_OF_RANGE else MALFORMED_REQUEST
+    if error["type"] == _NOT_JSON:
+        position = error["msg"].removeprefix("Invalid JSON: ")
+        return InvalidArgument(f"the request body is not valid JSON: {position}", error_code=code)
     if not where:
         return InvalidArgument("the request body must be a JSON object", error_code=code)
     return InvalidArgument(f"the request body's {where}: {error['msg'].lower()}", error_code=code)

@@ -34,6 +34,8 @@ class EdgeSettings:
     stream_timeout: timedelta = timedelta(hours=1)
     body_limit: int = 1024 * 1024
     body_timeout: timedelta = timedelta(seconds=30)
+    # Whether answers are compressed for clients that can read it.
+    compresses: bool = True
     # Whether credentials come with their store's region and endpoint.
     region_and_endpoint: bool = True
     # A credential that took longer to issue is handed out only if it would be granted once more.

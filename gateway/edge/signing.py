@@ -50,7 +50,8 @@ class PageSigner:
     async def _sign_groups(self, page: FilePage) -> Sequence[SignResponse]:
         grant = await self._grant.current()
         requests = [
-            SignRequest(grant=grant, location=group.location, paths=group.paths) for group in page.groups
+            SignRequest(grant=grant, location=group.location, paths=group.paths, is_segment=group.is_segment)
+            for group in page.groups
         ]
         if len(requests) == 1:
             return [await self._sign(requests[0])]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from gateway.domain.audit import AuditKind
 from gateway.edge.abort import abort
 from gateway.edge.answer import table_headers
 from gateway.edge.asked import FilesAsked
+from gateway.edge.body import StreamBody
 from gateway.edge.errors import StreamAborted, fault_of
 from gateway.edge.exchange import OK, Exchange
 from gateway.edge.ndjson import line
@@ -21,16 +23,25 @@ from gateway.errors import DeadlineExceeded
 from gateway.v1.catalog_pb2 import ResolveResponse
 from gateway.v1.snapshot_pb2 import TableHead
 
-# What is handed to the connection at once: a client need not be fast, only alive.
-_PIECE: Final = 64 * 1024
+# Has nginx pass on what it gets as it gets it, even where its configuration says nothing of that.
+_UNBUFFERED: Final = {"X-Accel-Buffering": "no"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class _Beginning:
     """Everything that must be in hand before the answer's first byte leaves."""
 
     head: TableHead
     first: SignedPage | None
+
+    @property
+    def size(self) -> int:
+        return len(self.head.lines) + (0 if self.first is None else len(self.first.lines))
+
+    def take_first(self) -> SignedPage | None:
+        """Return the first page once: who sends an answer for an hour need not hold it for as long."""
+        page, self.first = self.first, None
+        return page
 
 
 async def stream_files(
@@ -58,12 +69,14 @@ async def stream_files(
             file_id_hash=asked.file_id_word,
             has_hints=has_hints,
         )
-        response = web.StreamResponse(headers=headers)
-        await response.prepare(exchange.request)
-        action = await _send(exchange, response, pages, begin, tells_errors=is_announced)
-        if is_announced or takes_end:
-            await response.write(line({"endStreamAction": action}))
-        await response.write_eof()
+        response, body = await _open(exchange, headers, begin.size)
+        try:
+            action = await _send(exchange, body, pages, begin, tells_errors=is_announced)
+            await body.end(line({"endStreamAction": action}) if is_announced or takes_end else b"")
+        except (ConnectionError, asyncio.CancelledError):
+            # Whatever went wrong must not look like the end.
+            abort(exchange.request.transport)
+            raise
     return response
 
 
@@ -92,54 +105,69 @@ async def _audit(exchange: Exchange, resolved: ResolveResponse, begin: _Beginnin
     await exchange.edge.ports.audit.append(event)
 
 
+async def _open(
+    exchange: Exchange, headers: Mapping[str, str], size: int
+) -> tuple[web.StreamResponse, StreamBody]:
+    """Begin an answer that will be at least so long."""
+    request, compression = exchange.request, exchange.edge.compression
+    coding = compression.choose(request.headers.getall(hdrs.ACCEPT_ENCODING, ()), size)
+    response = web.StreamResponse(headers={**headers, **_UNBUFFERED, **compression.headers(coding)})
+    await response.prepare(request)
+    return response, StreamBody(response, compression.open(coding))
+
+
 async def _send(
-    exchange: Exchange,
-    response: web.StreamResponse,
-    pages: PageStream,
-    begin: _Beginning,
-    *,
-    tells_errors: bool,
+    exchange: Exchange, body: StreamBody, pages: PageStream, begin: _Beginning, *, tells_errors: bool
 ) -> dict[str, Any]:
-    """Send all pages, and return what is to be said at the end; whatever goes wrong never looks like it."""
+    """Send all pages, and return what is to be said at the end, or why it came early."""
     try:
-        return await _send_pages(exchange, response, pages, begin)
-    except (ConnectionError, asyncio.CancelledError):
-        abort(exchange.request.transport)
+        return await _send_pages(exchange, body, pages, begin)
+    except ConnectionError:
         raise
     except Exception as exc:
         fault = exchange.late_fault = fault_of(exc)
         # Only a client that announced it looks for an error in the last line: others take it for the end.
         if not tells_errors:
-            abort(exchange.request.transport)
             raise StreamAborted(fault) from exc
         return {"errorMessage": fault.message, "httpStatusErrorCode": fault.status}
 
 
 async def _send_pages(
-    exchange: Exchange, response: web.StreamResponse, pages: PageStream, begin: _Beginning
+    exchange: Exchange, body: StreamBody, pages: PageStream, begin: _Beginning
 ) -> dict[str, Any]:
     """Send the head and all pages, and return what is to be said at the end."""
-    earliest: int | None = None
-    await _write(response, begin.head.lines)
-    page = begin.first
-    while page is not None:
-        exchange.files += page.files
-        exchange.file_bytes += page.file_bytes
-        exchange.edge.ports.metrics.count_files(page.files, page.file_bytes)
-        await _write(response, page.lines)
-        if page.expires_at_ms is not None:
-            earliest = min(earliest or page.expires_at_ms, page.expires_at_ms)
-        page = await pages.page()
+    delivery = _Delivery(exchange, body)
+    await body.write(begin.head.lines)
+    await delivery.send(begin.take_first())
+    # A page has no name here, so that it is let go when it is sent and not when the next one comes.
+    while await delivery.send(await pages.page()):
+        pass
     said = {
         "refreshToken": pages.end.refresh_token,
         # An empty one would make a client ask for ever.
         "nextPageToken": pages.end.next_page_token,
-        "minUrlExpirationTimestamp": earliest,
+        "minUrlExpirationTimestamp": delivery.earliest,
     }
     return {name: value for name, value in said.items() if value}
 
 
-async def _write(response: web.StreamResponse, data: bytes) -> None:
-    view = memoryview(data)
-    for start in range(0, len(view), _PIECE):
-        await response.write(view[start : start + _PIECE])
+class _Delivery:
+    """Sends pages, and adds up what they hold."""
+
+    def __init__(self, exchange: Exchange, body: StreamBody) -> None:
+        self._exchange = exchange
+        self._body = body
+        # When the first of all URLs expires.
+        self.earliest: int | None = None
+
+    async def send(self, page: SignedPage | None) -> bool:
+        """Send a page, and tell whether there was one."""
+        if page is None:
+            return False
+        self._exchange.files += page.files
+        self._exchange.file_bytes += page.file_bytes
+        self._exchange.edge.ports.metrics.count_files(page.files, page.file_bytes)
+        await self._body.write(page.lines)
+        if page.expires_at_ms is not None:
+            self.earliest = min(self.earliest or page.expires_at_ms, page.expires_at_ms)
+        return True

@@ -25,13 +25,13 @@ PATHS = [
 
 @pytest.mark.parametrize("path", PATHS)
 def test_paths_of_a_log_are_accepted_as_they_are_rendered(path):
-    assert from_paths(encode_path(path).encode()) == [encode_path(path)]
+    assert from_paths(encode_path(path).encode()).split() == [encode_path(path).encode()]
 
 
 def test_page_of_rendered_paths_is_accepted_whole():
     rendered = encode_paths(pl.Series(PATHS)).to_list()
 
-    assert from_paths("\n".join(rendered).encode()) == rendered
+    assert from_paths("\n".join(rendered).encode()) == file_path.Paths.of(rendered)
 
 
 @given(path=st.text(alphabet="aé./%2Ee5Cc=+ \\\n\0", max_size=10) | st.text(max_size=8))
@@ -42,4 +42,4 @@ def test_whatever_is_rendered_is_spelled_as_it_is_signed(path):
         return
 
     assert file_path.encode_path(file_path.decode_path(rendered)) == rendered
-    assert file_path.split_paths(rendered) == [rendered]
+    assert file_path.parse_paths(rendered.encode()).split() == [rendered.encode()]

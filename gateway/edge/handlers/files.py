@@ -21,6 +21,8 @@ from gateway.ports import Clock
 
 # What is read and handed to the connection at once.
 _PIECE: Final = 256 * 1024
+# Of files that do not exist; beyond that all are told of anew.
+_MOST_TOLD: Final = 10_000
 _METHODS: Final = (hdrs.METH_GET, hdrs.METH_HEAD)
 
 log = logging.getLogger(__name__)
@@ -33,6 +35,7 @@ class FilesHandler:
         self._roots = roots
         self._keys = keys
         self._clock = clock
+        self._told_gone: set[tuple[str, str]] = set()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         if request.method not in _METHODS:
@@ -56,6 +59,7 @@ class FilesHandler:
         try:
             return await open_local_file(root, segments)
         except FileGone as exc:
+            self._tell_gone(url)
             raise NotFound("the file does not exist any more; query the table again") from exc
         except FileRefused as exc:
             log.warning("%s of the storage %s is not a plain file and not served", url.path, url.storage)
@@ -63,6 +67,16 @@ class FilesHandler:
         except FileFailed as exc:
             log.exception("%s of the storage %s cannot be opened", url.path, url.storage)
             raise Unavailable("the file cannot be read at the moment; try again later") from exc
+
+    def _tell_gone(self, url: LocalUrl) -> None:
+        # Once for each: clients ask again and again.
+        key = url.storage, url.path
+        if key in self._told_gone:
+            return
+        if len(self._told_gone) >= _MOST_TOLD:
+            self._told_gone.clear()
+        self._told_gone.add(key)
+        log.warning("%s of the storage %s is in a table's log and does not exist", url.path, url.storage)
 
 
 def _url_of(request: web.Request) -> LocalUrl | None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from aiohttp import web
+
 from gateway.edge.app import EdgePorts, EdgeSettings, Rate, build
 from gateway.edge.server import Limits, Listen, serve
 from gateway.v1.catalog_pb2 import Share
@@ -70,6 +72,10 @@ class InProcess:
     services: FakeServices
     audit: FakeAuditLog
     metrics: FakeHttpMetrics
+    # Where it runs: what a test changes while a request is under way, it changes there.
+    loop: asyncio.AbstractEventLoop
+    # The other end of the connection of each answer.
+    peers: list[Any]
 
 
 @contextmanager
@@ -105,9 +111,21 @@ async def _running(limits: Limits, settings: dict[str, Any]) -> AsyncIterator[In
         services.stubs,
         EdgePorts(audit=audit, metrics=metrics, clock=lambda: datetime.now(UTC)),
     )
+    peers: list[Any] = []
+
+    async def keep_peer(request: web.Request, response: web.StreamResponse) -> None:
+        peers.append(request.transport and request.transport.get_extra_info("peername"))
+
+    app.on_response_prepare.append(keep_peer)
     async with serve(app, Listen(), limits) as port:
-        gateway = _gateway(f"http://127.0.0.1:{port}/delta-sharing")
-        yield InProcess(gateway=gateway, services=services, audit=audit, metrics=metrics)
+        yield InProcess(
+            gateway=_gateway(f"http://127.0.0.1:{port}/delta-sharing"),
+            services=services,
+            audit=audit,
+            metrics=metrics,
+            loop=asyncio.get_running_loop(),
+            peers=peers,
+        )
 
 
 def _world() -> World:

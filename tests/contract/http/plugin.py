@@ -49,7 +49,6 @@ class _Issuer:
 
 class _Vendor:
     schemes = local.schemes
-    signs = local.signs
 
     def check(self, options: Mapping[str, object]) -> Sequence[OptionFault]:
         return local.check(options)
@@ -59,6 +58,9 @@ class _Vendor:
 
     def check_life(self, options: Mapping[str, object], life: timedelta) -> Sequence[str]:
         return ()
+
+    def check_url(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
+        return local.check_url(options, location)
 
     def check_dir(self, options: Mapping[str, object], location: Location) -> Sequence[str]:
         return ()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from urllib.parse import urlsplit
 
 import pytest
 
-from gateway.edge.server import Limits
+from gateway.edge.server import Connection, Limits
+from gateway.edge.signing import SignedPage
 from tests.contract.http.client import Client, receive
 from tests.contract.http.deployments import InProcess, fakes
 
@@ -81,29 +85,68 @@ def test_a_connection_that_is_idle_is_closed_after_a_while(
     assert 0.4 < time.monotonic() - started < 5
 
 
-def test_a_client_that_does_not_read_its_answer_is_cut_off(running: InProcess) -> None:
+@contextmanager
+def grown(running: InProcess, files: int) -> Iterator[None]:
+    """Let the large table have so many files for a while."""
     world = running.services.snapshot.world
     before = world.tables
-    large = next(table for table in before if table.name == running.gateway.large.name)
-    world.tables = [
-        *(table for table in before if table is not large),
-        type(large)(share=large.share, schema=large.schema, name=large.name, files=100_000),
-    ]
+    name = running.gateway.large.name
+    world.tables = [replace(table, files=files) if table.name == name else table for table in before]
     try:
-        with socket.socket() as connection:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            connection.settimeout(30)
-            connection.connect(("127.0.0.1", urlsplit(running.gateway.url).port))
-            connection.sendall(
-                head(running, "POST", f"{running.gateway.large.path}/query", "Content-Length: 0")
-            )
-            deadline = time.monotonic() + 20
-            while not any(event.operation == "queryTable" and event.files for event in running.audit.noted):
-                assert time.monotonic() < deadline, "the server still holds the connection"
-                time.sleep(0.05)
-            assert not receive(connection).endswith(b"0\r\n\r\n")
+        yield
     finally:
         world.tables = before
+
+
+@contextmanager
+def stalled(running: InProcess) -> Iterator[socket.socket]:
+    """Ask for all files of the large table, and read nothing."""
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(30)
+        connection.connect(("127.0.0.1", urlsplit(running.gateway.url).port))
+        connection.sendall(head(running, "POST", f"{running.gateway.large.path}/query", "Content-Length: 0"))
+        yield connection
+
+
+def test_a_client_that_does_not_read_its_answer_is_cut_off(running: InProcess) -> None:
+    with grown(running, 100_000), stalled(running) as connection:
+        deadline = time.monotonic() + 20
+        while not any(event.operation == "queryTable" and event.files for event in running.audit.noted):
+            assert time.monotonic() < deadline, "the server still holds the connection"
+            time.sleep(0.05)
+        assert not receive(connection).endswith(b"0\r\n\r\n")
+
+
+@pytest.mark.slow
+def test_clients_that_read_nothing_hold_two_pages_each_and_slow_nobody_else_down() -> None:
+    with fakes() as patient, grown(patient, 60_000), ExitStack() as streams:
+        count = 5
+        for _ in range(count):
+            streams.enter_context(stalled(patient))
+        made = settled_pages(patient)
+        found = gc.get_objects()
+        pages = [each for each in found if isinstance(each, SignedPage)]
+        connections = [each for each in found if isinstance(each, Connection)]
+        buffered = [each.transport.get_write_buffer_size() for each in connections if each.transport]
+        assert len(buffered) == count
+        # What the kernel holds for a connection is not ours to bound; the whole of each would be 60 pages.
+        assert made < 40 * count
+        assert 0 < len(pages) <= 2 * count
+        # One piece at most, with the length before it.
+        assert max(buffered) <= 256 * 1024 + 16
+        answer = Client(patient.gateway).query(patient.gateway.large, {"limitHint": 5000})
+        assert len(answer.streamed()) == 5002
+        assert settled_pages(patient) == made + 5
+
+
+def settled_pages(running: InProcess) -> int:
+    """Wait until no more pages are made, and return how many there are."""
+    made = -1
+    while made != running.services.snapshot.pages or not made:
+        made = running.services.snapshot.pages
+        time.sleep(0.5)
+    return made
 
 
 def test_connections_beyond_the_limit_are_refused_and_those_within_are_served(running: InProcess) -> None:

@@ -14,9 +14,10 @@ from gateway.domain.audit import AuditKind
 from gateway.edge.app import EdgePorts, EdgeSettings, Files, Rate, build
 from gateway.errors import DeadlineExceeded, Internal, PermissionDenied, Unavailable
 from gateway.v1.catalog_pb2 import Share
+from tests.compressed import plain
 from tests.fakes.audit import FakeAuditLog, FakeHttpMetrics
 from tests.fakes.http_connection import memory_server
-from tests.fakes.services import FakeRecipient, fake_services
+from tests.fakes.services import FakeRecipient, FakeTable, fake_services
 from tests.unit.edge.conftest import AUTH, BASE, NOON, Edge, later, make_world, start_edge
 
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -304,3 +305,45 @@ def ports_of(files: Files | None = None) -> EdgePorts:
 def files_app(files: Files) -> web.Application:
     settings = EdgeSettings(rate_of=lambda _: Rate(requests_per_second=1, burst=1))
     return build(settings, fake_services(make_world()).stubs, ports_of(files))
+
+
+@pytest.mark.parametrize("coding", ["gzip", "zstd"])
+async def test_a_long_list_is_compressed_with_its_length(coding: str) -> None:
+    tables = [FakeTable(share="Sales", schema="eu", name=f"orders{number}") for number in range(100)]
+    async with start_edge(world=make_world(tables=tables)) as edge:
+        path = "/shares/Sales/all-tables"
+        expected, reply = await edge.get(path), await edge.get(path, Accept_Encoding=coding)
+    assert reply.headers["Content-Encoding"] == coding
+    assert int(reply.headers["Content-Length"]) == len(reply.body) < len(expected.body)
+    assert plain(reply.headers, reply.body) == expected.body
+    assert reply.headers["Vary"] == expected.headers["Vary"] == "Accept-Encoding"
+
+
+async def test_a_short_list_is_not_compressed(edge: Edge) -> None:
+    reply = await edge.get("/shares", Accept_Encoding="gzip")
+    assert json.loads(reply.body)
+    assert reply.headers["Vary"] == "Accept-Encoding"
+
+
+async def test_metadata_is_compressed_where_it_is_wanted(edge: Edge) -> None:
+    path = "/shares/Sales/schemas/eu/tables/orders/metadata"
+    reply = await edge.get(path, Accept_Encoding="gzip, identity;q=0")
+    assert plain(reply.headers, reply.body) == (await edge.get(path)).body
+
+
+@pytest.mark.parametrize(
+    ("method", "name"), [("POST", "temporary-table-credentials"), ("GET", "aws-credentials")]
+)
+async def test_keys_are_never_compressed(edge: Edge, method: str, name: str) -> None:
+    path = f"{BASE}/shares/Sales/schemas/eu/tables/dirs/{name}"
+    headers = AUTH | {"Accept-Encoding": "gzip, identity;q=0"}
+    reply = await edge.server.connect().request(method, path, headers)
+    assert reply.status == 200
+    assert "Content-Encoding" not in reply.headers
+    assert json.loads(reply.body)
+
+
+async def test_an_error_is_sent_as_it_is(edge: Edge) -> None:
+    reply = await edge.get("/shares/nothing", Accept_Encoding="gzip, identity;q=0")
+    assert reply.status == 404
+    assert json.loads(reply.body)["errorCode"] == "RESOURCE_DOES_NOT_EXIST"

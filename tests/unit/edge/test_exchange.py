@@ -10,6 +10,7 @@ from grpc import aio
 from gateway.domain.audit import AuditKind
 from gateway.domain.rate import Rate
 from gateway.edge.auth import ANONYMOUS
+from gateway.edge.compression import Compression
 from gateway.edge.exchange import Edge, Exchange, grant_error
 from gateway.edge.lists import ListRenderer
 from gateway.edge.rate import LocalBuckets, RateLimiter
@@ -47,6 +48,7 @@ def exchange(
         ports=ports,
         limiter=limiter,
         lists=ListRenderer(),
+        compression=Compression(enabled=True),
     )
     request = make_mocked_request("GET", "/", headers or AUTH, match_info={"share": "Sales"})
     return Exchange(edge, request, "listShares", "req-1")

@@ -119,7 +119,7 @@ def test_a_group_that_was_not_signed_is_an_error() -> None:
 def test_kinds_that_do_not_match_the_holes_are_an_error() -> None:
     groups = [PathGroup(paths=b"a")]
     page = FilePage(lines=b"", holes=[0, 0], hole_kinds=bytes([HOLE_URL]), groups=groups)
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises(Internal, match="holes of"):
         splice(page, [SignResponse()])
 
 

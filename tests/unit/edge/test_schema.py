@@ -96,6 +96,17 @@ def test_what_is_not_json_or_of_the_wrong_type_is_malformed(body: bytes) -> None
     assert caught.value.error_code == "MALFORMED_REQUEST"
 
 
+@pytest.mark.parametrize("body", [b"{", b'{"version": 1,}', b"{'version': 1}", b"version=1"])
+def test_what_is_not_json_is_told_with_the_position(body: bytes) -> None:
+    with pytest.raises(InvalidArgument, match=r"is not valid JSON: .* at line 1 column \d+"):
+        parse_query_body(request(JSON), body)
+
+
+def test_json_that_is_no_object_is_told_apart() -> None:
+    with pytest.raises(InvalidArgument, match="must be a JSON object"):
+        parse_query_body(request(JSON), b"[]")
+
+
 @pytest.mark.parametrize("field", ["version", "limitHint"])
 @pytest.mark.parametrize("value", [-1, 2**63])
 def test_a_number_out_of_range_is_an_invalid_value_and_is_named(field: str, value: int) -> None:
@@ -131,7 +142,9 @@ def test_a_refresh_of_a_version_that_is_named_is_refused(
 @pytest.mark.parametrize("field", [{"includeRefreshToken": True}, {"refreshToken": "x"}])
 def test_a_refresh_of_a_later_page_is_refused(field: dict[str, Any]) -> None:
     (name,) = field
-    with pytest.raises(InvalidArgument, match=f"{name} must be used in the first page request"):
+    with pytest.raises(
+        InvalidArgument, match=f"{name} must be used in the first page request; leave it out of later pages"
+    ):
         parse(field | {"pageToken": "x"})
 
 
@@ -176,8 +189,9 @@ def test_an_error_does_not_repeat_what_was_sent() -> None:
     ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin-1", "json"],
 )
 def test_another_content_type_is_refused(content_type: str) -> None:
-    with pytest.raises(web.HTTPUnsupportedMediaType):
+    with pytest.raises(web.HTTPUnsupportedMediaType) as caught:
         parse_query_body(request({"Content-Type": content_type}), b"{}")
+    assert "send Content-Type: application/json" in caught.value.reason
 
 
 @pytest.mark.parametrize("content_type", ["application/json", "Application/JSON; charset=UTF-8", None])

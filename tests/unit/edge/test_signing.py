@@ -7,6 +7,7 @@ from aiohttp.test_utils import make_mocked_request
 
 from gateway.domain.rate import Rate
 from gateway.edge.app import EdgePorts, EdgeSettings
+from gateway.edge.compression import Compression
 from gateway.edge.exchange import Edge, Exchange
 from gateway.edge.lists import ListRenderer
 from gateway.edge.rate import LocalBuckets, RateLimiter
@@ -38,6 +39,7 @@ def signer(services: FakeServices) -> PageSigner:
         ports=EdgePorts(audit=FakeAuditLog(), metrics=FakeHttpMetrics(), clock=lambda: NOON),
         limiter=RateLimiter(lambda _: rate, LocalBuckets(lambda: NOON)),
         lists=ListRenderer(),
+        compression=Compression(enabled=True),
     )
     exchange = Exchange(edge, make_mocked_request("POST", "/"), "queryTable", "id")
     table = services.presign.world.tables[0]

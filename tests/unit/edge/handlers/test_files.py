@@ -14,7 +14,7 @@ import pytest
 from yarl import URL
 
 from gateway.domain import local_url
-from gateway.domain.file_path import encode_path
+from gateway.domain.file_path import Paths, encode_path
 from gateway.domain.key import Key, Keys
 from gateway.domain.location import parse_location
 from gateway.domain.window import Window
@@ -63,8 +63,9 @@ class Files:
         )
         location = parse_location(str(table or self.table))
         window = Window(NOON, NOON + timedelta(minutes=15), END)
-        signed = await LocalSigner(settings, keys).sign(location, [encode_path(path)], window)
-        return f"{signed.origin}{encode_path(path)}?{signed.query}{signed.signatures[0]}".removeprefix(PUBLIC)
+        signed = await LocalSigner(settings, keys).sign(location, Paths.of([encode_path(path)]), window)
+        signature = signed.signatures.decode()
+        return f"{signed.origin}{encode_path(path)}?{signed.query}{signature}".removeprefix(PUBLIC)
 
     async def get(self, target: str, **headers: str) -> Reply:
         fields = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -337,6 +338,16 @@ async def test_file_that_is_gone_is_not_found(files):
     assert "part-9" not in reply.body.decode()
 
 
+async def test_the_operator_is_told_once_of_a_file_that_is_gone(files, caplog):
+    for _ in range(3):
+        await files.get(await files.sign("part-9.parquet"))
+    await files.get(await files.sign("part-8.parquet"))
+
+    told = [record.getMessage() for record in caplog.records if "does not exist" in record.getMessage()]
+    assert [name for text in told for name in ("part-9", "part-8") if name in text] == ["part-9", "part-8"]
+    assert all("storage lake" in text for text in told)
+
+
 async def test_url_is_dead_in_the_second_it_expires(files):
     target = await files.sign("part-0.parquet")
     files.clock[0] = END - timedelta(seconds=1)
@@ -459,7 +470,9 @@ async def test_url_without_a_storage_is_nothing_at_all(files):
 async def test_file_that_is_not_below_its_tables_directory_is_refused(files, depth):
     path = "sales/orders/part-0.parquet"
     key = local_url.root_key(KEYS.current, str(files.root))
-    (signature,) = local_url.sign(key, "lake", "", [path], depth=depth, expires_at=int(END.timestamp()))
+    (signature,) = local_url.sign(
+        key, "lake", "", [path.encode()], depth=depth, expires_at=int(END.timestamp())
+    )
     query = local_url.shared_query(KEYS.current, depth, int(END.timestamp())) + signature
 
     assert_refused(await files.get(f"/delta-sharing/files/lake/{path}?{query}"))
