@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from contextlib import suppress
 from typing import NoReturn
 
 
@@ -13,7 +14,12 @@ def main() -> NoReturn:
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from gateway.commands import dispatch  # noqa: PLC0415 -- see above
 
-    leave(dispatch(sys.argv[1:], dict(os.environ)))
+    try:
+        status: object = dispatch(sys.argv[1:], dict(os.environ))
+    except SystemExit as exc:
+        # How argparse ends, after --help and after wrong usage.
+        status = exc.code
+    leave(status if isinstance(status, int) else 1)
 
 
 def leave(status: int) -> NoReturn:
@@ -22,13 +28,14 @@ def leave(status: int) -> NoReturn:
     A read of an object store that was given up may still be running on a thread of its library's. Should it
     report back while the interpreter is being taken apart, the process aborts, whatever its work came to.
     """
+    from gateway.commands.output import tell, write_out  # noqa: PLC0415 -- as in main
+
     logging.shutdown()
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError:
-            # Whoever read it is gone; nobody can be told.
-            status = status or 1
+    if failure := write_out():
+        status = status or tell(failure)
+    # None when it is closed from the start; whoever read it may be gone: nobody can be told.
+    with suppress(AttributeError, OSError, ValueError):
+        sys.stderr.flush()
     os._exit(status)
 
 

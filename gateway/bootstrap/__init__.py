@@ -18,7 +18,7 @@ from typing import Final
 from grpc import aio
 
 from gateway.adapters.audit_log import AuditSettings, LenientAuditLog, audit_log
-from gateway.adapters.cache.process import open_cache
+from gateway.adapters.cache.process import Signing, open_cache
 from gateway.adapters.catalog_yaml import YamlCatalog, build_index
 from gateway.adapters.credential_metrics import CredentialMetrics
 from gateway.adapters.keyring import Keyring, open_keyring
@@ -27,6 +27,7 @@ from gateway.adapters.metrics import PrometheusMetrics
 from gateway.adapters.ops_server import serve_ops
 from gateway.adapters.storage_plan import LocalRoots
 from gateway.adapters.storages import OpenStorages, StorageProcess
+from gateway.adapters.url_metrics import UrlMetrics
 from gateway.bootstrap.edge import EdgeParts, Rates, public_url, serve_edge
 from gateway.bootstrap.given import Given, Operations
 from gateway.bootstrap.readiness import Readiness
@@ -209,13 +210,19 @@ class _Process:
             return await self._stack.enter_async_context(OpenStorages(self._storage_config(config), settings))
         metrics = CredentialMetrics(self._metrics.registry)
         cache = await self._stack.enter_async_context(
-            open_cache(config.cache, self._keyring.keys(Purpose.SEALING), metrics)
+            open_cache(config.cache, self._keyring.keys(Purpose.SEALING), metrics, self._signing(settings))
         )
-        settings = replace(settings, metrics=metrics, wrap=cache.wrap)
+        settings = replace(settings, metrics=metrics, remember=cache.storage)
         storages = await self._stack.enter_async_context(OpenStorages(self._storage_config(config), settings))
         # What is asked of a storage in the background ends before the storage is closed.
         self._stack.push_async_callback(cache.stop)
         return storages
+
+    def _signing(self, settings: StorageProcess) -> Signing | None:
+        if settings.url_keys is None:
+            return None
+        metrics = UrlMetrics(self._metrics.registry)
+        return Signing(metrics=metrics, public_url=settings.public_url, url_keys=settings.url_keys)
 
     async def _open_audit(self) -> AuditLog:
         if not _AUDITED & set(self._run):

@@ -86,6 +86,7 @@ def edge_settings(config: Config, rates: Rates) -> EdgeSettings:
         request_timeout=min(timedelta(seconds=config.request_timeout_seconds), config.services.timeout),
         body_limit=config.http.body_limit,
         body_timeout=config.http.body_timeout,
+        compresses=config.http.compression == "auto",
         region_and_endpoint=config.credentials.region_and_endpoint,
         rate_of=rates,
         trusted_proxies=tuple(ipaddress.ip_network(text) for text in config.http.trusted_proxies),

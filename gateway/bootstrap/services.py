@@ -20,7 +20,9 @@ from gateway.rpc.grant import GrantVerifier
 from gateway.services.catalog.grant_signer import GrantSigner
 from gateway.services.catalog.servicer import CatalogServicer
 from gateway.services.presign.servicer import PresignServicer
+from gateway.services.snapshot.answer.rendered import RenderedPages
 from gateway.services.snapshot.change_query import ChangeQueries
+from gateway.services.snapshot.fault_log import FaultLog
 from gateway.services.snapshot.file_query import FileQueries, HintSettings
 from gateway.services.snapshot.paging import PageLimits
 from gateway.services.snapshot.servicer import SnapshotServicer
@@ -87,9 +89,15 @@ def _snapshot(parts: Parts) -> Register:
         verifier=_verifier(parts, Audience.SNAPSHOT),
         store=store,
         files=FileQueries(
-            store=store, tokens=tokens, limits=limits, hints=_hint_settings(config), metrics=metrics
+            store=store,
+            tokens=tokens,
+            limits=limits,
+            hints=_hint_settings(config),
+            rendered=RenderedPages(config.snapshots.lines, metrics),
+            metrics=metrics,
         ),
         changes=ChangeQueries(store=store, tokens=tokens, limits=limits),
+        faults=FaultLog(parts.clock),
     )
     return _adder(snapshot_pb2_grpc.add_SnapshotServicer_to_server, servicer)
 

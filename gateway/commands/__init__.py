@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Final
 
 from gateway.commands.config_argument import take_config
+from gateway.commands.output import tell, write_out
 from gateway.config.faults import ConfigError, Fault
 from gateway.config.nearest import nearest
 from gateway.errors import GatewayError
@@ -35,7 +36,7 @@ first steps:
 before sharing directories:
   sluice verify-storage --config server.yaml    prove that credentials open one directory and nothing else
 when a token or a credential has leaked:
-  sluice revoke --config server.yaml RECIPIENT
+  sluice revoke RECIPIENT --config server.yaml
 
 `sluice COMMAND --help` tells more about each.
 """
@@ -52,10 +53,12 @@ def dispatch(arguments: Sequence[str], env: Mapping[str, str]) -> int:
         return _complain(exc.message, 1)
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        # The reader has seen enough, as in `sluice check-config … | head`.
-        sys.stderr.close()
-        return 0
+    except OSError:
+        # Was it the output? Then another line fails too; else it stands before a traceback.
+        failure = write_out("\n")
+        if failure is None:
+            raise
+        return tell(failure)
     return status
 
 

@@ -11,6 +11,7 @@ from typing import Final
 from gateway.adapters.config_check import read_whole
 from gateway.adapters.storage_check import warn_of_storages
 from gateway.commands.config_argument import add_config_argument
+from gateway.commands.fault_list import list_faults
 from gateway.config.faults import ConfigError, Fault
 from gateway.config.load import Loaded
 from gateway.config.purpose import has_keys, runs_everything
@@ -25,7 +26,18 @@ _SOON: Final = timedelta(days=14)
 _INDENT: Final = " " * 12
 
 
+_EPILOG: Final = """\
+`sluice check-config FILE` is the same as `sluice check-config --config FILE`.
+
+exit status:
+  0  the configuration is fine; there may be warnings
+  1  it has faults, all of which are listed
+  2  there is no such file, or wrong usage
+"""
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _EPILOG
     add_config_argument(parser, "the configuration")
 
 
@@ -64,9 +76,8 @@ def summarize(loaded: Loaded, file: Path, now: datetime) -> Iterator[str]:
 
 
 def _print_faults(file: Path, faults: Sequence[Fault]) -> None:
-    print(f"{file} has {_count(len(faults), 'fault')}:")
-    for fault in faults:
-        print(f"  {fault}")
+    for line in list_faults(file, faults):
+        print(line)
 
 
 def _process(config: Config) -> Iterator[str]:

@@ -26,9 +26,19 @@ HELP = "read the same tables from two sharing servers and report every differenc
 
 _EPILOG: Final = """\
 Only what is shared under both profiles is compared, so use profiles of the same recipient or of
-recipients with the same shares. The exit status is 0 when nothing differs, 1 when something does,
-and 2 when the servers cannot be compared.
+recipients with the same shares. What is compared: the lists of shares, schemas and tables, and of
+each table its latest version, protocol, metadata and files with their sizes, statistics, partition
+values and deletion vectors; with --data rows also the rows, but for those of tables with deletion
+vectors, mapped columns or variants, which are noted. What is not: earlier versions, changes,
+predicate hints, pages, and directories (`dir` access).
+
+exit status:
+  0  nothing differs
+  1  something does
+  2  the servers cannot be compared
+  3  nothing differs, and some tables could be read from neither server
 """
+_UNREAD: Final = 3
 # Connecting is quick or fails; a query of a large table may take minutes to its first byte.
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=320)
 _TABLE_PARTS: Final = 3
@@ -70,7 +80,9 @@ def run(args: argparse.Namespace, _env: Mapping[str, str]) -> int:
         print(printable(f"sluice compare: {exc}"), file=sys.stderr)
         return 2
     print(report.to_json() if args.json else report.to_text())
-    return 1 if report.differences else 0
+    if report.differences:
+        return 1
+    return _UNREAD if report.unread else 0
 
 
 async def compare(old: Profile, new: Profile, selection: Selection, data: Data, progress: Progress) -> Report:
@@ -89,6 +101,7 @@ async def compare(old: Profile, new: Profile, selection: Selection, data: Data, 
         old=old.endpoint,
         new=new.endpoint,
         tables=result.tables,
+        unread=result.unread,
         findings=result.findings,
         secrets=(old.bearer_token, new.bearer_token),
     )

@@ -102,7 +102,7 @@ def _s3_start() -> Callable[..., AbstractContextManager[tuple[SampleCatalog, dic
     except ImportError as exc:
         _show(
             f"going on without S3 and dir access: {exc.name} is not installed: "
-            "pip install 'sluice-gateway[s3,demo]'"
+            "pip install '.[s3,demo]' in a checkout of Sluice"
         )
         return None
     return sample_on_s3

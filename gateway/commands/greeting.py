@@ -26,7 +26,7 @@ class Greeting:
     metrics: str
 
     def to_text(self, *, with_s3: bool) -> str:
-        parts = [self._url_access(), *([self._dir_access()] if with_s3 else []), self._addresses()]
+        parts = [self._url_access(), *([self._on_s3()] if with_s3 else []), self._addresses()]
         return "\n\n".join(parts)
 
     def _url_access(self) -> str:
@@ -51,13 +51,18 @@ List the tables:
 
 {self._curl("/shares/sample/all-tables")}"""
 
-    def _dir_access(self) -> str:
+    def _on_s3(self) -> str:
         table, neighbour = S3_TABLES[0], S3_TABLES[1]
         config = str(self.profile.with_name("server.yaml"))
         sluice = str(Path(sys.executable).with_name("sluice"))
         credentials = f"/shares/sample/schemas/{SCHEMA}/tables/{table.name}/temporary-table-credentials"
         return f"""\
-The tables of schema {SCHEMA} lie on an S3 store and are shared as directories. Get keys that open one:
+The tables of schema {SCHEMA} lie on an S3 store. Read one there with the same client, by signed URLs:
+
+on_s3 = {f"{self.profile}#sample.{SCHEMA}.{table.name}"!r}
+print(delta_sharing.load_as_pandas(on_s3))
+
+They are also shared as directories. Get keys that open one:
 
 {self._curl(credentials, "-X POST")}
 

@@ -56,6 +56,8 @@ on standard error tells what was done.
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
+    # As people write it, where argparse would put the name last.
+    parser.usage = "%(prog)s RECIPIENT --config FILE [options]"
     parser.add_argument("recipient", metavar="RECIPIENT", help="the recipient's name in the configuration")
     add_config_argument(parser, "the configuration, which is changed")
     parser.add_argument(

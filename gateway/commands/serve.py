@@ -20,6 +20,7 @@ from gateway.bootstrap.signals import stop_signals
 from gateway.bootstrap.supervisor import supervise
 from gateway.bootstrap.worker import Inheritance
 from gateway.commands.config_argument import add_config_argument
+from gateway.commands.fault_list import list_faults
 from gateway.config.faults import ConfigError
 from gateway.config.load import Loaded, locate
 from gateway.config.schema import Config
@@ -32,7 +33,18 @@ _SAME_WISH: Final = 1.0
 log = logging.getLogger(__name__)
 
 
+_EPILOG: Final = """\
+`sluice serve FILE` is the same as `sluice serve --config FILE`.
+
+exit status:
+  0  it was asked to stop, and did
+  1  it could not start or go on: a port is taken, or workers end again and again
+  2  the configuration has faults, all of which are listed, or wrong usage
+"""
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _EPILOG
     add_config_argument(parser, "the configuration; a reference server's YAML works as it is")
     # Only a supervisor has something to hand down.
     parser.add_argument("--worker", type=Inheritance.from_argument, help=argparse.SUPPRESS)
@@ -40,8 +52,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, env: Mapping[str, str]) -> int:
     file: Path = args.config
-    inheritance: Inheritance | None = args.worker
+    try:
+        return _run(file, args.worker, env)
+    except ConfigError as exc:
+        if not file.exists():
+            raise
+        print(*list_faults(file, exc.faults), sep="\n", file=sys.stderr)
+        return 2
 
+
+def _run(file: Path, inheritance: Inheritance | None, env: Mapping[str, str]) -> int:
     def source() -> Loaded:
         return load_or_tell_all(file, env)
 

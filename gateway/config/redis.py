@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from enum import StrEnum
 
 from pydantic import Field, SecretStr
 
-from gateway.config.section import Section, Size, Span
+from gateway.config.section import Room, Section, Size, Span
 
 
 class RedisTlsConfig(Section):
@@ -47,7 +48,23 @@ class RedisConfig(Section):
     lease_time: Span = timedelta(seconds=5)
 
 
+class UrlsInRedis(StrEnum):
+    """Which signatures of URLs replicas share."""
+
+    # Those that are found there for less than it costs to sign again.
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+class UrlCacheConfig(Section):
+    # How much memory the signatures kept in a process may take; 0: none are kept.
+    memory: Room = 128 * 1024 * 1024
+    redis: UrlsInRedis = UrlsInRedis.AUTO
+
+
 class CacheConfig(Section):
     # How much memory the credentials kept in a process may take.
     memory: Size = 64 * 1024 * 1024
+    urls: UrlCacheConfig = UrlCacheConfig()
     redis: RedisConfig | None = None

@@ -210,6 +210,8 @@ class HttpConfig(Section):
     write_timeout: Span = timedelta(seconds=60)
     keep_alive: Span = timedelta(seconds=75)
     max_connections: int = Field(default=10_000, ge=1)
+    # Whether answers are compressed for clients that can read it, where that pays.
+    compression: Literal["auto", "off"] = "auto"
     # Addresses or networks of proxies whose X-Forwarded-For is believed.
     trusted_proxies: tuple[str, ...] = ()
 
@@ -251,6 +253,8 @@ class CredentialsConfig(Section):
 class SnapshotsConfig(Section):
     # How much memory the snapshots kept in this process may take.
     memory: Size = 2 * 1024 * 1024 * 1024
+    # How much memory the lines of their files may take, once they are written; about a kilobyte each.
+    lines: Size = 512 * 1024 * 1024
     # How old an answer about a table's latest version may be, unless the table's own entry says otherwise.
     freshness: Age = timedelta(0)
 

@@ -8,12 +8,14 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 from pydantic.alias_generators import to_camel
 
-from gateway.config.value import parse_age, parse_moment, parse_size, parse_span
+from gateway.config.value import parse_age, parse_moment, parse_room, parse_size, parse_span
 
 Span = Annotated[timedelta, BeforeValidator(parse_span)]
 # How old an answer may be; 0 for not at all.
 Age = Annotated[timedelta, BeforeValidator(parse_age)]
 Size = Annotated[int, BeforeValidator(parse_size)]
+# How much may be kept; 0 for nothing.
+Room = Annotated[int, BeforeValidator(parse_room)]
 Moment = Annotated[datetime, BeforeValidator(parse_moment)]
 
 

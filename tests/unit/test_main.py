@@ -26,3 +26,24 @@ def test_output_that_nobody_can_be_given_is_a_failure():
     code = "import os, sys; from gateway.__main__ import leave; os.close(1); sys.stdout.write('x'); leave(0)"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
     assert ended.returncode == 1
+
+
+def test_a_stream_that_was_closed_from_the_start_is_passed_over():
+    code = "import sys; from gateway.__main__ import leave; sys.stdout = sys.stderr = None; leave(0)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def test_a_help_that_cannot_be_written_is_told_in_one_line():
+    with open("/dev/full", "wb") as full:  # noqa: PTH123 -- a device
+        ended = subprocess.run(
+            [sys.executable, "-m", "gateway", "--help"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+    assert (ended.returncode, ended.stderr) == (
+        1,
+        b"sluice: cannot write to standard output: No space left on device\n",
+    )

@@ -5,22 +5,27 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from pathlib import PurePosixPath
 from typing import Any, BinaryIO, Final, TypeVar
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote
 
 import aiohttp
 from yarl import URL
 
 from gateway.adapters.json_log import REDACTED, redact
+from gateway.commands.comparison.answer import (
+    FileEntry,
+    Json,
+    NotTheProtocol,
+    TableAnswer,
+    read_answer,
+    read_file,
+)
 from gateway.commands.comparison.profile import Profile
 from gateway.domain.name import TableName
 from gateway.ports import Clock
 
-Json = Mapping[str, Any]
 T = TypeVar("T")
 
 VERSION_HEADER: Final = "delta-table-version"
@@ -29,6 +34,24 @@ _MAX_DELAY: Final = 60.0
 _PAGE: Final = "500"
 _CHUNK: Final = 256 * 1024
 _ERROR_BYTES: Final = 4096
+# What is compared is what the servers say: for that, no feature needs to be understood.
+_FEATURES: Final = (
+    "deletionvectors",
+    "columnmapping",
+    "timestampntz",
+    "typewidening",
+    "typewidening-preview",
+    "varianttype",
+    "varianttype-preview",
+    "variantshredding",
+    "variantshredding-preview",
+    "v2checkpoint",
+    "vacuumprotocolcheck",
+)
+_CAPABLE: Final = {
+    "delta-sharing-capabilities": f"responseformat=delta,parquet;readerfeatures={','.join(_FEATURES)}"
+}
+_NO_HEADERS: Final[Mapping[str, str]] = {}
 
 
 class SharingError(Exception):
@@ -45,33 +68,6 @@ class Refused(SharingError):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(f"{status} {message}".strip())
         self.status = status
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileEntry:
-    """A file of a table, as a server lists it."""
-
-    id: str
-    url: str = field(repr=False)
-    size: int | None
-    partition_values: Mapping[str, str | None]
-    stats: str | None
-    expires: bool
-
-    @property
-    def name(self) -> str:
-        """Return the last part of the file's path, which two servers of one table agree on."""
-        return PurePosixPath(unquote(urlsplit(self.url).path)).name
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableAnswer:
-    """What a metadata or query call says."""
-
-    version: int
-    protocol: Json
-    metadata: Json
-    files: tuple[FileEntry, ...] = ()
 
 
 class SharingClient:
@@ -122,10 +118,10 @@ class SharingClient:
             raise refusal from None
 
     async def get_metadata(self, name: TableName) -> TableAnswer:
-        return await self._call("GET", f"{_path(name)}/metadata", _table_answer)
+        return await self._call("GET", f"{_path(name)}/metadata", _table_answer, headers=_CAPABLE)
 
     async def query(self, name: TableName) -> TableAnswer:
-        return await self._call("POST", f"{_path(name)}/query", _table_answer, body={})
+        return await self._call("POST", f"{_path(name)}/query", _table_answer, body={}, headers=_CAPABLE)
 
     async def download(self, file: FileEntry, target: BinaryIO) -> int:
         """Write a file's content to a target and return its size."""
@@ -169,10 +165,11 @@ class SharingClient:
         *,
         params: Mapping[str, str] | None = None,
         body: Json | None = None,
+        headers: Mapping[str, str] = _NO_HEADERS,
     ) -> T:
         url = URL(f"{self._profile.endpoint}/{path}", encoded=True)
-        headers = {"Authorization": f"Bearer {self._profile.bearer_token}"}
-        return await self._send(method, url, read, headers=headers, params=params, json=body)
+        sent = {"Authorization": f"Bearer {self._profile.bearer_token}", **headers}
+        return await self._send(method, url, read, headers=sent, params=params, json=body)
 
     async def _send(
         self, method: str, url: URL, read: Callable[[aiohttp.ClientResponse], Awaitable[T]], **options: Any
@@ -241,22 +238,18 @@ async def _version(answer: aiohttp.ClientResponse) -> int:
 async def _table_answer(answer: aiohttp.ClientResponse) -> TableAnswer:
     heads: dict[str, Json] = {}
     files: list[FileEntry] = []
-    async for line in _lines(answer):
-        action = _object(line)
-        if "file" in action:
-            files.append(_file_entry(action["file"]))
-        elif "endStreamAction" in action:
-            _check_end(action["endStreamAction"])
-        else:
-            heads |= action
-    if not isinstance(heads.get("protocol"), dict) or not isinstance(heads.get("metaData"), dict):
-        raise SharingError("the answer has no protocol or no metaData line")
-    return TableAnswer(
-        version=_version_of(answer),
-        protocol=heads["protocol"],
-        metadata=heads["metaData"],
-        files=tuple(files),
-    )
+    try:
+        async for line in _lines(answer):
+            action = _object(line)
+            if "file" in action:
+                files.append(read_file(action["file"]))
+            elif "endStreamAction" in action:
+                _check_end(action["endStreamAction"])
+            else:
+                heads |= action
+        return read_answer(_version_of(answer), heads, files)
+    except NotTheProtocol as exc:
+        raise SharingError(str(exc)) from None
 
 
 def _check_end(end: object) -> None:
@@ -284,24 +277,6 @@ def _object(text: bytes) -> Json:
     if not isinstance(value, dict):
         raise SharingError("the answer is not a JSON object")
     return value
-
-
-def _file_entry(value: object) -> FileEntry:
-    if not isinstance(value, dict) or not isinstance(value.get("id"), str):
-        raise SharingError("the answer has a file without an id")
-    if not isinstance(value.get("url"), str):
-        raise SharingError("the answer has a file without a url")
-    values = value.get("partitionValues") or {}
-    if not isinstance(values, dict):
-        raise SharingError("the answer has a file whose partitionValues are not an object")
-    return FileEntry(
-        id=value["id"],
-        url=value["url"],
-        size=value.get("size"),
-        partition_values=values,
-        stats=value.get("stats"),
-        expires=value.get("expirationTimestamp") is not None,
-    )
 
 
 def _version_of(answer: aiohttp.ClientResponse) -> int:

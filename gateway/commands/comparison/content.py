@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
-from gateway.commands.comparison.client import FileEntry, SharingClient, SharingError, TableAnswer
-from gateway.commands.comparison.difference import Finding
-from gateway.commands.comparison.files import pair_files, some
+from gateway.commands.comparison.answer import FileEntry, TableAnswer
+from gateway.commands.comparison.client import SharingClient, SharingError
+from gateway.commands.comparison.difference import Finding, Weight
+from gateway.commands.comparison.files import counted, pair_files, some
 from gateway.commands.comparison.rows import (
     Column,
     RowDigest,
@@ -28,6 +29,7 @@ _AT_ONCE: Final = 8
 _BATCH: Final = 64
 # Of a server that went away, the rest is not asked for.
 _ENOUGH_ERRORS: Final = 32
+_COLUMN_MAPPING: Final = "delta.columnMapping.mode"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,9 @@ class ContentComparison:
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
     async def compare(self, subject: str, old: TableAnswer, new: TableAnswer) -> list[Finding]:
+        if reason := _beyond(old) or _beyond(new):
+            detail = f"not compared: {reason}"
+            return [Finding(weight=Weight.NOTE, subject=subject, what="rows", detail=detail)]
         try:
             columns = columns_of(old.metadata)
         except (ValueError, KeyError, TypeError):
@@ -109,6 +114,17 @@ class _Progress:
     def advance(self) -> None:
         self._done += 1
         self._on_file(self._subject, self._done, self._files)
+
+
+def _beyond(answer: TableAnswer) -> str:
+    """Return what keeps this program from making rows of the files; empty when nothing does."""
+    vectors = sum(file.deletion_vector is not None for file in answer.files)
+    if vectors:
+        return f"{counted(vectors, 'file')} with deletion vectors"
+    configuration = answer.metadata.get("configuration")
+    if isinstance(configuration, dict) and configuration.get(_COLUMN_MAPPING, "none") != "none":
+        return "its columns are mapped"
+    return "it has variants" if '"variant"' in str(answer.metadata.get("schemaString")) else ""
 
 
 def _errors(side: _Side) -> str:

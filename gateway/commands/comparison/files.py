@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from gateway.commands.comparison.client import FileEntry
+from gateway.commands.comparison.answer import FileEntry
 from gateway.commands.comparison.difference import Finding, Weight
 from gateway.commands.comparison.values import MISSING, differences, parse_json
 
@@ -83,10 +83,25 @@ def _compare_pair(old: FileEntry, new: FileEntry) -> Iterator[tuple[Weight, str,
     yield from _compare_partitions(old.partition_values, new.partition_values)
     if old.stats != new.stats:
         yield from _compare_stats(old.stats, new.stats)
+    yield from _compare_deltas(old, new)
     if old.expires != new.expires:
         weight = Weight.ONLY_IN_NEW if new.expires else Weight.DIFFERENCE
         one, other = ("given" if side.expires else MISSING for side in (old, new))
         yield weight, "expirationTimestamp", one, other
+
+
+def _compare_deltas(old: FileEntry, new: FileEntry) -> Iterator[tuple[Weight, str, object, object]]:
+    """Compare what the delta format alone says."""
+    if (old.deletion_vector is None) != (new.deletion_vector is None):
+        # Rows would come back, or be gone: whichever server it is, that is no addition.
+        one, other = (side.deletion_vector or MISSING for side in (old, new))
+        yield Weight.DIFFERENCE, "deletionVector", one, other
+    else:
+        for path, here, there in differences(old.deletion_vector, new.deletion_vector, "deletionVector"):
+            yield Weight.DIFFERENCE, path, here, there
+    for path, here, there in differences(old.others, new.others, ""):
+        weight = Weight.ONLY_IN_NEW if here is MISSING else Weight.DIFFERENCE
+        yield weight, path.removeprefix("."), here, there
 
 
 def _compare_partitions(

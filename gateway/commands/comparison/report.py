@@ -24,6 +24,8 @@ class Report:
     old: str
     new: str
     tables: int
+    # Tables that neither server lets this program read.
+    unread: int
     findings: tuple[Finding, ...]
     # Never printed, whatever a server says.
     secrets: tuple[str, ...] = field(repr=False)
@@ -40,10 +42,12 @@ class Report:
             key: [self._record(finding) for finding in self.findings if finding.weight is weight]
             for key, weight in _GROUPS.items()
         }
-        return json.dumps({"old": self.old, "new": self.new, "tables": self.tables, **grouped}, indent=2)
+        counts = {"tables": self.tables, "unread": self.unread}
+        return json.dumps({"old": self.old, "new": self.new, **counts, **grouped}, indent=2)
 
     def summary(self) -> str:
-        return f"{counted(self.tables, 'table')} compared, {counted(self.differences, 'difference')}"
+        unread = f"{self.unread} could not be read from either server, " if self.unread else ""
+        return f"{counted(self.tables, 'table')} compared, {unread}{counted(self.differences, 'difference')}"
 
     def _body(self) -> Iterator[str]:
         subjects: dict[str, list[str]] = {}

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeVar
 
-from gateway.commands.comparison.client import SharingClient, SharingError, TableAnswer
+from gateway.commands.comparison.answer import TableAnswer
+from gateway.commands.comparison.client import SharingClient, SharingError
 from gateway.commands.comparison.content import ContentComparison
 from gateway.commands.comparison.difference import (
     Finding,
@@ -48,6 +49,13 @@ class Servers:
         return await asyncio.gather(_answer(old(self.old)), _answer(new(self.new)))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    findings: tuple[Finding, ...]
+    # False for a table that neither server has answered for: nothing is known of it.
+    is_read: bool = True
+
+
 class TableComparison:
     def __init__(
         self,
@@ -62,7 +70,7 @@ class TableComparison:
         self._data = data
         self._sleep = sleep
 
-    async def compare(self, old: TableName, new: TableName) -> list[Finding]:
+    async def compare(self, old: TableName, new: TableName) -> Compared:
         """Return how a table differs; the names are the same but for their case."""
         subject = f"table {old}"
         for _ in range(_ATTEMPTS):
@@ -75,7 +83,7 @@ class TableComparison:
         if reading.moved():
             detail = "not the same in all answers of one server: the table changes while it is read"
             findings.append(Finding(weight=Weight.NOTE, subject=subject, what="version", detail=detail))
-        return findings
+        return Compared(findings=tuple(findings), is_read=reading.is_read())
 
     async def _read(self, old: TableName, new: TableName) -> _Reading:
         ask = self._servers.ask
@@ -109,6 +117,10 @@ class TableComparison:
         queries: tuple[TableAnswer, TableAnswer],
     ) -> list[Finding]:
         old, new = queries
+        if old.format != new.format:
+            # Ids and actions are others in the other format. Where the metadata had it too, it was said.
+            is_said = metadata is not None and metadata[0].format != metadata[1].format
+            return [] if is_said else list(compare_metadata(subject, old, new))
         findings = list(compare_files(subject, old.files, new.files))
         if metadata:
             findings += compare_heads(subject, (metadata[0], old), (metadata[1], new))
@@ -126,6 +138,11 @@ class _Reading:
     versions: tuple[int | SharingError, int | SharingError]
     metadata: tuple[TableAnswer | SharingError, TableAnswer | SharingError]
     queries: tuple[TableAnswer | SharingError, TableAnswer | SharingError] | None
+
+    def is_read(self) -> bool:
+        """Tell whether at least one server has answered each call that tells what is in the table."""
+        answers = [self.metadata, *([self.queries] if self.queries else [])]
+        return not any(all(isinstance(side, SharingError) for side in pair) for pair in answers)
 
     def moved(self) -> bool:
         """Tell whether one server's answers are of several versions."""

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.commands.comparison.client import Json, SharingError
+from gateway.commands.comparison.answer import Json
+from gateway.commands.comparison.client import SharingError
 from gateway.commands.comparison.difference import (
     SHARE_FIELDS,
     TABLE_FIELDS,
@@ -16,7 +17,7 @@ from gateway.commands.comparison.difference import (
     compare_fields,
     compare_names,
 )
-from gateway.commands.comparison.tables import Servers, TableComparison
+from gateway.commands.comparison.tables import Compared, Servers, TableComparison
 from gateway.domain.name import TableName, fold
 
 _AT_ONCE: Final = 4
@@ -55,7 +56,9 @@ class Selection:
 @dataclass(frozen=True, slots=True)
 class Result:
     findings: tuple[Finding, ...]
+    # How many were compared, and how many could be read from neither server.
     tables: int
+    unread: int
 
 
 class Walk:
@@ -78,8 +81,10 @@ class Walk:
             findings += found
             pairs += names
         self._check_selection(frozenset(fold(one["name"]) for one, _ in matched))
-        findings += await self._compare_tables(pairs)
-        return Result(tuple(findings), len(pairs))
+        compared = await self._compare_tables(pairs)
+        findings += [finding for one in compared for finding in one.findings]
+        unread = sum(not one.is_read for one in compared)
+        return Result(tuple(findings), len(pairs) - unread, unread)
 
     async def _list_shares(self) -> tuple[list[Json], list[Json]]:
         answers = await self._servers.ask(lambda one: one.list_shares(), lambda two: two.list_shares())
@@ -142,23 +147,23 @@ class Walk:
             if name.key not in self._found and name.key[0] in in_both:
                 raise NotComparable(f"neither server has a table {name}")
 
-    async def _compare_tables(self, pairs: Sequence[_Names]) -> list[Finding]:
+    async def _compare_tables(self, pairs: Sequence[_Names]) -> list[Compared]:
         slots = asyncio.Semaphore(_AT_ONCE)
         done = 0
 
-        async def compare(old: TableName, new: TableName) -> list[Finding]:
+        async def compare(old: TableName, new: TableName) -> Compared:
             nonlocal done
             async with slots:
                 try:
-                    findings = await self._tables.compare(old, new)
+                    compared = await self._tables.compare(old, new)
                 except RecursionError:
-                    findings = [Finding(subject=f"table {old}", what="metadata", detail="nested too deeply")]
+                    finding = Finding(subject=f"table {old}", what="metadata", detail="nested too deeply")
+                    compared = Compared(findings=(finding,))
             done += 1
             self._on_table(old, done, len(pairs))
-            return findings
+            return compared
 
-        results = await asyncio.gather(*(compare(old, new) for old, new in pairs))
-        return [finding for findings in results for finding in findings]
+        return await asyncio.gather(*(compare(old, new) for old, new in pairs))
 
 
 def _names(items: Iterable[Json]) -> list[str]:

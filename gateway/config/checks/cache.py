@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, urlsplit
 from gateway.config.address import is_host, is_loopback, parse_tcp
 from gateway.config.checks.file import check_file
 from gateway.config.path import Path
-from gateway.config.redis import RedisConfig, RedisTlsConfig
+from gateway.config.redis import RedisConfig, RedisTlsConfig, UrlCacheConfig, UrlsInRedis
 from gateway.config.report import Report
 from gateway.config.schema import Config
 
@@ -28,7 +28,10 @@ _SHORTEST_LEASE, _LONGEST_LEASE = timedelta(seconds=1), timedelta(minutes=1)
 
 def check_cache(config: Config, report: Report) -> None:
     redis = config.cache.redis
-    if redis is None or not report.is_intact(_PATH):
+    if not report.is_intact(_PATH):
+        return
+    if redis is None:
+        _check_urls(config.cache.urls, report)
         return
     _check_way(redis, report)
     if redis.sentinel is not None:
@@ -36,6 +39,11 @@ def check_cache(config: Config, report: Report) -> None:
     if redis.tls is not None:
         _check_tls(redis.tls, report)
     _check_bounds(redis, report)
+
+
+def _check_urls(urls: UrlCacheConfig, report: Report) -> None:
+    if urls.redis is UrlsInRedis.ALWAYS:
+        report.warn(("cache", "urls", "redis"), "has no effect: there is no cache.redis")
 
 
 def _check_way(redis: RedisConfig, report: Report) -> None:

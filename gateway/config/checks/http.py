@@ -13,6 +13,8 @@ from gateway.config.path import Path
 from gateway.config.report import Report
 from gateway.config.schema import Config, ServiceName, SslConfig
 
+# Below this, windows are so short that URLs are hardly ever asked for twice.
+_SHORT_URLS: Final = 1500
 _SEGMENTS: Final = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+)*")
 
 
@@ -28,6 +30,8 @@ def check_http(config: Config, report: Report) -> None:
             f"is missing: recipients elsewhere would be given URLs of this machine, as {config.host} stands "
             "for all its addresses; set the address that they use",
         )
+    _check_url_life(config, report)
+    _check_hints(config, report)
     _check_metrics(config, report)
     for index, text in enumerate(config.http.trusted_proxies):
         _check_network(text, ("http", "trustedProxies", index), report)
@@ -35,6 +39,29 @@ def check_http(config: Config, report: Report) -> None:
         _check_ssl(config.ssl, report)
     if config.http.workers > 1 and report.is_intact(("services", "run")):
         _check_workers(config, report)
+
+
+def _check_url_life(config: Config, report: Report) -> None:
+    seconds = config.pre_signed_url_timeout_seconds
+    if seconds < _SHORT_URLS:
+        report.warn(
+            ("preSignedUrlTimeoutSeconds",),
+            f"is {seconds}: clients renew URLs a quarter of an hour ahead; those of less than {_SHORT_URLS} "
+            "seconds are signed and asked for over and over",
+        )
+
+
+def _check_hints(config: Config, report: Report) -> None:
+    # The reference server has a key for each of two ways to evaluate them; either of them is enough.
+    keys = {
+        "evaluateJsonPredicateHints": config.evaluate_json_predicate_hints,
+        "evaluateJsonPredicateHintsV2": config.evaluate_json_predicate_hints_v2,
+    }
+    if sorted(keys.values()) == [False, True]:
+        off, on = sorted(keys, key=keys.__getitem__)
+        report.warn(
+            (off,), f"changes nothing by itself, as {on} is true: to turn JSON hints off, set both to false"
+        )
 
 
 def _check_workers(config: Config, report: Report) -> None:

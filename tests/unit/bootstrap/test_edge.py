@@ -40,3 +40,11 @@ def test_the_edge_is_told_what_to_say_of_a_stores_place(shown):
     config = Config.model_validate({"credentials": {"regionAndEndpoint": shown}})
 
     assert edge_settings(config, Rates(config)).region_and_endpoint is shown
+
+
+@pytest.mark.parametrize(
+    ("written", "compresses"), [({}, True), ({"compression": "auto"}, True), ({"compression": "off"}, False)]
+)
+def test_answers_are_compressed_unless_that_is_off(written, compresses):
+    config = Config.model_validate({"http": written})
+    assert edge_settings(config, Rates(config)).compresses is compresses

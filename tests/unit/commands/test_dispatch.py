@@ -160,3 +160,32 @@ def test_a_port_that_is_none_is_a_clear_error(port, tmp_path, capsys):
 
     assert f"--port {port} is not a port" in capsys.readouterr().err
     assert not state.exists()
+
+
+def test_serve_lists_faults_below_the_name_of_the_file(tmp_path, capsys):
+    file = tmp_path / "server.yaml"
+    file.write_text("recipents: []\nprot: 1\n")
+
+    assert dispatch(["serve", str(file)], {}) == 2
+
+    heading, *faults = capsys.readouterr().err.splitlines()
+    assert heading == f"{file} has {len(faults)} faults:"
+    assert len(faults) > 1
+    assert all(fault.startswith("  ") for fault in faults)
+
+
+@pytest.mark.parametrize("command", ["serve", "check-config"])
+def test_the_help_of_a_command_tells_its_short_form_and_its_statuses(command, capsys):
+    with pytest.raises(SystemExit):
+        dispatch([command, "--help"], {})
+
+    printed = capsys.readouterr().out
+    assert f"`sluice {command} FILE`" in printed
+    assert "exit status:" in printed
+
+
+def test_the_help_shows_a_revocation_as_it_is_written(capsys):
+    for arguments in (["--help"], ["revoke", "--help"]):
+        with pytest.raises(SystemExit):
+            dispatch(arguments, {})
+        assert "sluice revoke RECIPIENT --config" in capsys.readouterr().out

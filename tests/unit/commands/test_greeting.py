@@ -31,6 +31,13 @@ def test_python_stands_at_the_lines_beginnings_and_can_be_pasted():
         ast.parse(snippet)
 
 
+def test_table_on_s3_is_read_by_what_was_imported_before():
+    text = GREETING.to_text(with_s3=True)
+    (snippet,) = [part for part in text.split("\n\n") if part.startswith("on_s3 = ")]
+    ast.parse(snippet)
+    assert "#sample.lake.orders" in snippet
+
+
 def test_odd_path_is_quoted_for_the_shell():
     text = GREETING.to_text(with_s3=True)
     assert """curl -X POST -H '@/home/it'"'"'s me/.sluice/sample.header' http""" in text

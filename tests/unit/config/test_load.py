@@ -176,6 +176,13 @@ def test_the_environment_is_laid_over_the_file_and_named_files_over_both(file, t
     assert config.authorization.bearer_token.get_secret_value() == "from-a-named-file"
 
 
+def test_off_is_a_word_and_not_a_boolean(tmp_path):
+    file = tmp_path / "server.yaml"
+    file.write_text(f"{REFERENCE}\nhttp: {{compression: off}}\n")
+    assert load(file, {}).config.http.compression == "off"
+    assert load(file, {"SLUICE_HTTP_COMPRESSION": "auto"}).config.http.compression == "auto"
+
+
 @pytest.mark.parametrize(
     ("env", "text", "directory"),
     [

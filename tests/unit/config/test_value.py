@@ -12,6 +12,7 @@ from gateway.config.value import (
     parse_age,
     parse_format_version,
     parse_moment,
+    parse_room,
     parse_share_names,
     parse_size,
     parse_span,
@@ -122,6 +123,17 @@ def test_a_size_is_a_number_with_a_unit_or_bytes(written, size):
 def test_what_is_no_size_is_refused(written):
     with pytest.raises(ValueError, match="a size such as"):
         parse_size(written)
+
+
+@pytest.mark.parametrize(("written", "room"), [("0", 0), (0, 0), (" 0 ", 0), ("16KiB", 16384), (12, 12)])
+def test_room_is_nothing_or_a_size(written, room):
+    assert parse_room(written) == room
+
+
+@pytest.mark.parametrize("written", ["", "-1", -1, "none", False, None, {}])
+def test_what_is_no_room_is_refused(written):
+    with pytest.raises(ValueError, match="must be 0, or a size"):
+        parse_room(written)
 
 
 @pytest.mark.parametrize(

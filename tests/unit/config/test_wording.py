@@ -84,6 +84,7 @@ def test_each_kind_of_error_has_plain_words(data, path, message, found):
     ("data", "path", "message", "suggestion"),
     [
         ({"log": {"level": "inof"}}, "log.level", "must be one of debug, info, warning or error", "info"),
+        ({"http": {"compression": "gzip"}}, "http.compression", "must be one of auto or off", ""),
         ({"services": {"run": ["catlog"]}}, "services.run[0]", SERVICES, "catalog"),
         ({"services": {"run": ["x"]}}, "services.run[0]", SERVICES, ""),
         ({"services": {"addresses": {"catlog": "x"}}}, "services.addresses.catlog", SERVICES, "catalog"),

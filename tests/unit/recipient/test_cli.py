@@ -15,6 +15,7 @@ from tests.fakes.recipient_transport import (
     azure_answer,
     by_path,
     error,
+    metadata,
     ok,
 )
 
@@ -122,6 +123,25 @@ def test_errors_go_to_standard_error_with_a_fix(profile, capsys, command, answer
     shown = capsys.readouterr().err
     assert said in shown
     assert not any(secret in shown for secret in SECRETS)
+
+
+@pytest.mark.parametrize("command", ["credentials", "aws-config"])
+def test_a_table_that_is_shared_by_urls_only_is_answered_with_how_to_read_it(profile, capsys, command):
+    refusal = error(400, "table sales.shop.orders does not offer dir access, only url")
+    answer = by_path(temporary_table_credentials=refusal, metadata=metadata(accessModes=["url"]))
+
+    assert _run(command, f"{profile}#sales.shop.orders", answer=answer) == (1, "")
+
+    shown = capsys.readouterr().err
+    assert "does not offer dir access" in shown
+    assert f'open_table("{profile}#sales.shop.orders", mode="url")' in shown
+
+
+def test_a_refusal_of_a_table_that_has_a_directory_is_told_as_it_is(profile, capsys):
+    answer = by_path(temporary_table_credentials=error(400, "not this one"), metadata=metadata())
+
+    assert _run("credentials", f"{profile}#sales.shop.orders", answer=answer)[0] == 1
+    assert capsys.readouterr().err == "sluice-recipient: not this one (HTTP 400)\n"
 
 
 def test_a_wrong_address_says_the_form(capsys):

@@ -8,6 +8,7 @@ from sluice_recipient.address import TableName
 from sluice_recipient.client import GatewayClient, TableInfo
 from sluice_recipient.errors import AccessDenied, NotFound, ProfileError, RecipientError, Refused, Unavailable
 from sluice_recipient.profile import parse_profile
+from sluice_recipient.transport import Response
 
 from tests.fakes.recipient_transport import (
     NOON,
@@ -253,3 +254,69 @@ def test_nothing_that_is_shown_has_a_secret():
     shown = repr((client.profile, client.transport.requests, aws_answer()))
 
     assert not any(secret in shown for secret in SECRETS)
+
+
+def test_files_are_asked_for_in_the_format_that_is_simplest_where_it_tells_all():
+    client = Client(_files("a"))
+    listing = client.files(ORDERS, at={"version": 3}, refresh={"includeRefreshToken": True})
+
+    assert [file.id for file in listing.files] == ["a"]
+    (request,) = client.transport.requests
+    assert (request.method, client.transport.paths) == ("POST", [f"{TABLE}/query"])
+    assert json.loads(request.body or b"") == {"version": 3, "includeRefreshToken": True, "maxFiles": 10_000}
+    capabilities = dict(part.split("=") for part in request.headers["delta-sharing-capabilities"].split(";"))
+    assert capabilities["responseformat"] == "parquet,delta"
+    assert capabilities["includeendstreamaction"] == "true"
+
+
+def test_pages_are_asked_for_until_there_is_no_next_one():
+    client = Client(_files("a", nextPageToken="2"), _files("b", nextPageToken="3"), _files("c"))
+    listing = client.files(ORDERS, at={}, refresh={"refreshToken": "again"})
+
+    assert [file.id for file in listing.files] == ["a", "b", "c"]
+    bodies = [json.loads(request.body or b"") for request in client.transport.requests]
+    assert [body.get("pageToken") for body in bodies] == [None, "2", "3"]
+    assert ["refreshToken" in body for body in bodies] == [True, False, False]
+
+
+def test_files_in_the_clear_are_for_who_talks_to_the_gateway_so():
+    answer = _files("a", scheme="http")
+    plain = Client(answer, profile=PROFILE | {"endpoint": "HTTP://gateway.example"})
+
+    assert plain.files(ORDERS, at={}, refresh={}).urls == {"a": "http://store.example/a"}
+    with pytest.raises(Refused, match="not https"):
+        Client(answer).files(ORDERS, at={}, refresh={})
+
+
+def test_bytes_of_a_store_are_asked_for_without_the_token():
+    client = Client(Response(status=206, body=b"rows"))
+
+    assert client.fetch("https://store.example/a?sig=x", 3, 6).body == b"rows"
+    (request,) = client.transport.requests
+    assert dict(request.headers) == {"Range": "bytes=3-6"}
+
+
+def test_a_store_is_asked_again_when_it_is_busy_or_away():
+    client = Client(error(503), unreachable(), Response(status=206, body=b"rows"))
+
+    assert client.fetch("https://store.example/a", 0, 3).status == 206
+    assert client.slept == [0.5, 1.0]
+
+
+def test_a_refusal_of_a_store_is_its_answer():
+    client = Client(Response(status=403))
+
+    assert client.fetch("https://store.example/a", 0, 3).status == 403
+    assert client.slept == []
+
+
+def _files(*ids, scheme="https", **end):
+    answer = lines(
+        [
+            {"protocol": {}},
+            {"metaData": {"schemaString": "{}"}},
+            *({"file": {"url": f"{scheme}://store.example/{id_}", "id": id_, "size": 1}} for id_ in ids),
+            {"endStreamAction": end},
+        ]
+    )
+    return Response(status=200, headers={"delta-table-version": "3"}, body=answer.body)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 from sluice_recipient.credential import Credential, GcpToken
 from sluice_recipient.errors import Unavailable
-from sluice_recipient.refreshing import PAUSE, RefreshingCredential
+from sluice_recipient.refreshing import PAUSE, Refreshing
 
 from tests.fakes.recipient_transport import NOON
 
@@ -47,8 +47,8 @@ def source() -> Source:
 
 
 @pytest.fixture
-def refreshing(source) -> RefreshingCredential:
-    return RefreshingCredential(source.fetch, source.clock)
+def refreshing(source) -> Refreshing[Credential]:
+    return Refreshing(source.fetch, source.clock)
 
 
 def test_nothing_is_fetched_before_it_is_asked_for(source, refreshing):
@@ -70,7 +70,7 @@ def test_it_is_renewed_a_quarter_of_an_hour_ahead(source, refreshing):
 
 def test_a_short_one_is_renewed_at_half_its_life():
     source = Source(life=timedelta(minutes=10))
-    refreshing = RefreshingCredential(source.fetch, source.clock)
+    refreshing = Refreshing(source.fetch, source.clock)
     refreshing.current()
 
     source.now += timedelta(minutes=4, seconds=59)
@@ -104,7 +104,29 @@ def test_an_expired_credential_is_never_handed_out():
     source = Source(life=timedelta(0))
 
     with pytest.raises(Unavailable, match="clock"):
-        RefreshingCredential(source.fetch, source.clock).current()
+        Refreshing(source.fetch, source.clock).current()
+
+
+def test_the_first_may_be_given(source):
+    refreshing = Refreshing(source.fetch, source.clock, first=source.fetch())
+
+    assert (_number(refreshing.current()), source.fetched) == (1, 1)
+    source.now += timedelta(minutes=45)
+    assert _number(refreshing.current()) == 2
+
+
+def test_one_that_was_refused_before_its_time_is_replaced(source, refreshing):
+    refused = refreshing.current()
+
+    assert _number(refreshing.instead_of(refused)) == 2
+    assert _number(refreshing.current()) == 2
+
+
+def test_all_who_were_refused_the_same_one_get_the_same_next_one(source, refreshing):
+    refused = refreshing.current()
+
+    assert {_number(refreshing.instead_of(refused)) for _ in range(5)} == {2}
+    assert source.fetched == 2
 
 
 def test_callers_at_once_fetch_once(source: Source):
@@ -115,7 +137,7 @@ def test_callers_at_once_fetch_once(source: Source):
         assert release.wait(30)
         return source.fetch()
 
-    refreshing = RefreshingCredential(fetch, source.clock)
+    refreshing = Refreshing(fetch, source.clock)
     found: list[int] = []
     threads = [threading.Thread(target=lambda: found.append(_number(refreshing.current()))) for _ in range(8)]
     for thread in threads:
@@ -139,7 +161,7 @@ def test_while_one_caller_renews_it_the_others_do_not_wait(source: Source):
             assert release.wait(30)
         return source.fetch()
 
-    refreshing = RefreshingCredential(fetch, source.clock)
+    refreshing = Refreshing(fetch, source.clock)
     refreshing.current()
     source.now += timedelta(minutes=50)
     slow = True

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.response import addinfourl
 
 import pytest
-from sluice_recipient.errors import Unavailable
+from sluice_recipient.errors import Refused, Unavailable
 from sluice_recipient.transport import Request, UrllibTransport
 
 
@@ -70,3 +70,53 @@ def test_every_status_is_an_answer_and_no_redirect_is_followed(status):
 def test_no_answer_is_said_with_its_reason(failure, reason):
     with pytest.raises(Unavailable, match=rf"gateway\.example: .*{reason}"):
         _send(Answering(failure=failure))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file:///etc/hostname?s3cr3t",
+        "FILE://localhost/etc/hostname?s3cr3t",
+        "data:text/plain,s3cr3t",
+        "ftp://store.example/a?s3cr3t",
+        "s3cr3t",
+        "https",
+        "",
+        "://s3cr3t",
+        "URL:https://store.example/a?s3cr3t",
+        "https://store.example/a b?s3cr3t",
+        "https://store.example/\xe4?s3cr3t",
+        "https://store.example:s3cr3t/a",
+    ],
+)
+def test_what_is_no_http_or_https_address_is_not_opened_and_not_quoted(url):
+    with pytest.raises(Refused, match="no http or https address") as raised:
+        UrllibTransport().send(Request(method="GET", url=url))
+
+    assert "s3cr3t" not in f"{raised.value!r}{raised.value.__cause__!r}"
+
+
+@pytest.mark.parametrize("url", ["file:///etc/hostname", "data:text/plain,x", "ftp://store.example/a"])
+def test_the_opener_itself_knows_no_other_scheme(url, monkeypatch):
+    monkeypatch.setenv("ftp_proxy", "http://proxy.example")
+
+    with pytest.raises(urllib.error.URLError, match="unknown url type"):
+        UrllibTransport()._opener.open(url)
+
+
+def test_a_proxy_of_the_environment_is_used(monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
+    monkeypatch.setenv("no_proxy", "")
+    handler = Answering()
+    _send(handler)
+
+    (sent,) = handler.asked
+    assert (sent.host, sent.full_url) == ("proxy.example:3128", "http://gateway.example/x")
+
+
+def test_a_request_shows_neither_its_url_nor_its_token():
+    request = Request(
+        method="GET", url="https://store.example/a?sig=s3cr3t", headers={"Authorization": "Bearer s3cr3t"}
+    )
+
+    assert "s3cr3t" not in repr(request)

@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from typing import Any, BinaryIO, cast
 
 import polars as pl
+import pytest
 
-from gateway.commands.comparison.client import FileEntry, Refused, SharingClient, TableAnswer
+from gateway.commands.comparison.answer import FileEntry, TableAnswer
+from gateway.commands.comparison.client import Refused, SharingClient
 from gateway.commands.comparison.content import ContentComparison
+from gateway.commands.comparison.difference import Weight
 
 SCHEMA = json.dumps({"type": "struct", "fields": [{"name": "id", "type": "long"}]})
 
@@ -113,3 +117,23 @@ async def test_progress_counts_the_files_of_both_servers():
     old, new = Store(a=[1]), Store(a=[1], b=[])
     await comparison(old, new, seen).compare("t", old.answer(), new.answer())
     assert seen == [("t", 1, 3), ("t", 2, 3), ("t", 3, 3)]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"vector": {"storageType": "i"}}, "1 file with deletion vectors"),
+        ({"configuration": {"delta.columnMapping.mode": "name"}}, "its columns are mapped"),
+        ({"type_": "variant"}, "it has variants"),
+    ],
+)
+async def test_rows_that_cannot_be_made_of_the_files_are_noted_and_nothing_is_read(change, reason):
+    seen: list[tuple[str, int, int]] = []
+    store = Store(a=[1])
+    answer = store.answer(SCHEMA.replace("long", change.get("type_", "long")))
+    files = tuple(replace(file, deletion_vector=change.get("vector")) for file in answer.files)
+    metadata = {**answer.metadata, "configuration": change.get("configuration", {})}
+    answer = replace(answer, files=files, metadata=metadata)
+    (finding,) = await comparison(store, store, seen).compare("t", answer, answer)
+    assert (finding.weight, finding.detail) == (Weight.NOTE, f"not compared: {reason}")
+    assert seen == []

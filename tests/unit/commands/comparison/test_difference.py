@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.commands.comparison.client import Refused, TableAnswer, Unreachable
+from gateway.commands.comparison.answer import TableAnswer
+from gateway.commands.comparison.client import Refused, Unreachable
 from gateway.commands.comparison.difference import (
     METADATA_FIELDS,
     SHARE_FIELDS,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.commands.comparison.client import FileEntry
+from gateway.commands.comparison.answer import FileEntry
 from gateway.commands.comparison.files import compare_files
 
 
@@ -121,3 +121,29 @@ def test_names_that_are_not_unique_do_not_match():
     old = [file("a", url="https://h/1/n.parquet"), file("b", url="https://h/2/n.parquet")]
     new = [file("x", url="https://h/n.parquet")]
     assert [item[1] for item in found(old, new)] == ["files", "files"]
+
+
+VECTOR = {"storageType": "p", "pathOrInlineDv": "dv.bin", "offset": 1, "sizeInBytes": 40, "cardinality": 2}
+
+
+def test_deletion_vectors_are_compared():
+    one, other = file("a", deletion_vector=VECTOR), file("a", deletion_vector={**VECTOR, "cardinality": 3})
+    assert found([one], [one]) == []
+    assert found([one], [other]) == [
+        ("difference", "file.deletionVector.cardinality", 2, 3, "1 file, e.g. a")
+    ]
+
+
+def test_a_deletion_vector_on_one_side_is_a_difference_whichever_it_is():
+    one, other = file("a", deletion_vector=VECTOR), file("a")
+    assert [item[:2] for item in found([one], [other])] == [("difference", "file.deletionVector")]
+    assert [item[:2] for item in found([other], [one])] == [("difference", "file.deletionVector")]
+
+
+def test_what_else_an_action_says_is_compared_and_may_be_added_to():
+    one, other = (
+        file("a", others={"dataChange": True}),
+        file("a", others={"dataChange": True, "tags": {"k": "v"}}),
+    )
+    assert [item[:2] for item in found([one], [other])] == [("only in new", "file.tags")]
+    assert [item[:2] for item in found([other], [one])] == [("difference", "file.tags")]

@@ -9,11 +9,12 @@ from gateway.commands.comparison.report import Report
 ORDERS = "table sales.q1.orders"
 
 
-def report(*findings: Finding, tables: int = 2) -> Report:
+def report(*findings: Finding, tables: int = 2, unread: int = 0) -> Report:
     return Report(
         old="https://old",
         new="https://new",
         tables=tables,
+        unread=unread,
         findings=findings,
         secrets=("0ld-t0k3n", "n3w-t0k3n"),
     )
@@ -21,6 +22,12 @@ def report(*findings: Finding, tables: int = 2) -> Report:
 
 def test_no_differences_are_one_line():
     assert report().to_text() == "old: https://old\nnew: https://new\n\n2 tables compared, 0 differences"
+
+
+def test_tables_that_were_not_read_are_not_counted_as_compared():
+    made = report(tables=9, unread=7)
+    assert made.summary() == "9 tables compared, 7 could not be read from either server, 0 differences"
+    assert json.loads(made.to_json())["unread"] == 7
 
 
 def test_findings_stand_below_their_subject_and_differences_are_counted():
@@ -64,6 +71,7 @@ def test_the_json_report_holds_the_same():
         "old": "https://old",
         "new": "https://new",
         "tables": 2,
+        "unread": 0,
         "differences": [{"subject": ORDERS, "what": "stats.x", "old": 0.5, "new": None}],
         "notes": [{"subject": ORDERS, "what": "query", "detail": "both refuse"}],
         "onlyInNew": [{"subject": ORDERS, "what": "location", "new": "s3://b"}],

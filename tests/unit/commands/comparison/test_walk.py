@@ -6,7 +6,7 @@ import pytest
 
 from gateway.commands.comparison.client import Refused, SharingClient, Unreachable
 from gateway.commands.comparison.difference import Finding, Weight
-from gateway.commands.comparison.tables import Servers, TableComparison
+from gateway.commands.comparison.tables import Compared, Servers, TableComparison
 from gateway.commands.comparison.walk import NotComparable, Result, Selection, Walk
 from gateway.domain.name import TableName
 
@@ -37,11 +37,12 @@ class Tables:
     def __init__(self) -> None:
         self.compared: list[str] = []
 
-    async def compare(self, old: TableName, new: TableName) -> list[Finding]:
+    async def compare(self, old: TableName, new: TableName) -> Compared:
         self.compared.append(f"{old} {new}")
         if old.table == "deep":
             raise RecursionError
-        return [Finding(subject=f"table {old}", what="version", old=1, new=2)]
+        finding = Finding(subject=f"table {old}", what="version", old=1, new=2)
+        return Compared(findings=(finding,), is_read=old.table != "closed")
 
 
 async def walk(
@@ -134,3 +135,9 @@ async def test_a_table_that_is_nested_too_deeply_does_not_stop_the_others():
         "table sales.q1.deep: metadata nested too deeply",
         "table sales.q1.orders: version",
     ]
+
+
+async def test_tables_that_could_be_read_from_neither_server_are_counted_apart():
+    shares = {"sales": ["q1.closed", "q1.orders", "q2.closed"]}
+    result, _, _ = await walk(Client(shares), Client(shares))
+    assert (result.tables, result.unread) == (1, 2)

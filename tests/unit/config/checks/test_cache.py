@@ -79,6 +79,45 @@ def test_passwords_come_from_files(read_text, tmp_path):
     assert "hunter2" not in repr(config)
 
 
+@pytest.mark.parametrize(
+    ("urls", "memory", "in_redis"),
+    [
+        ("{}", 128 * 1024 * 1024, "auto"),
+        ("{memory: 0}", 0, "auto"),
+        ("{memory: 1GiB, redis: never}", 1024**3, "never"),
+    ],
+)
+def test_signatures_have_memory_of_their_own(read_text, urls, memory, in_redis):
+    config = read_text(f"allowAnonymous: true\ncache: {{urls: {urls}}}").config
+    assert (config.cache.urls.memory, config.cache.urls.redis) == (memory, in_redis)
+
+
+@pytest.mark.parametrize(
+    ("urls", "path", "words"),
+    [
+        ("{redis: sometimes}", ".redis", "auto"),
+        ("{memory: -1}", ".memory", "must be 0, or a size"),
+        ("{memory: lots}", ".memory", "must be 0, or a size"),
+    ],
+)
+def test_faults_of_urls(faults_of, urls, path, words):
+    faults = faults_of(f"cache: {{urls: {urls}}}")
+    assert [*faults] == [f"cache.urls{path}"]
+    assert words in str(faults[f"cache.urls{path}"])
+
+
+@pytest.mark.parametrize(("redis", "warned"), [("", True), (", redis: {url: 'redis://localhost'}", False)])
+def test_signatures_that_are_to_be_shared_through_no_redis_are_warned_of(read_text, redis, warned):
+    draft = read_text(f"allowAnonymous: true\ncache: {{urls: {{redis: always}}{redis}}}")
+    assert any("there is no cache.redis" in warning for warning in draft.warnings) is warned
+
+
+def test_what_is_kept_of_urls_comes_from_the_environment_too(read_text):
+    env = {"SLUICE_CACHE_URLS_MEMORY": "0", "SLUICE_CACHE_URLS_REDIS": "never"}
+    urls = read_text("allowAnonymous: true", env).config.cache.urls
+    assert (urls.memory, urls.redis) == (0, "never")
+
+
 def test_defaults(read_text):
     config = read_text("allowAnonymous: true\ncache: {redis: {url: 'redis://localhost'}}").config
     assert config.cache.memory == 64 * 1024 * 1024

@@ -136,3 +136,25 @@ def test_workers_need_a_certificate_that_all_of_them_have(faults_of):
 )
 def test_all_addresses_without_a_public_one_are_warned_of(read_text, text, warned):
     assert any(warning.startswith("publicUrl: is missing") for warning in read_text(text).warnings) is warned
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("evaluateJsonPredicateHints: false", "evaluateJsonPredicateHints"),
+        ("evaluateJsonPredicateHintsV2: false", "evaluateJsonPredicateHintsV2"),
+        ("evaluateJsonPredicateHints: false\nevaluateJsonPredicateHintsV2: false", None),
+        ("evaluateJsonPredicateHints: true", None),
+    ],
+)
+def test_one_of_the_two_keys_for_json_hints_is_warned_of_when_it_changes_nothing(read_text, text, named):
+    warnings = [warning for warning in read_text(text).warnings if "JSON hints" in warning]
+    assert [warning.split(": ")[0] for warning in warnings] == ([named] if named else [])
+    assert all("set both to false" in warning for warning in warnings)
+
+
+@pytest.mark.parametrize(("seconds", "is_warned_of"), [(60, True), (1201, True), (1499, True), (1500, False)])
+def test_a_life_of_urls_that_clients_take_for_over_is_warned_of(read_text, seconds, is_warned_of):
+    warnings = read_text(f"preSignedUrlTimeoutSeconds: {seconds}").warnings
+
+    assert any("over and over" in warning for warning in warnings) is is_warned_of

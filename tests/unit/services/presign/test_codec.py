@@ -4,21 +4,25 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from gateway.domain.file_path import Paths
 from gateway.errors import InvalidArgument
 from gateway.ports import Signatures
 from gateway.services.presign.codec import MAX_BYTES, MAX_PATHS, from_paths, to_proto
 
 
-def test_paths_are_split_at_newlines_in_order():
-    assert from_paths(b"b.parquet\na%20b/c.parquet\nb.parquet") == [
-        "b.parquet",
-        "a%20b/c.parquet",
-        "b.parquet",
-    ]
+def test_paths_are_taken_as_they_travel_and_in_order():
+    joined = b"b.parquet\na%20b/c.parquet\nb.parquet"
+    assert from_paths(joined) == Paths(joined)
+    assert from_paths(joined).split() == [b"b.parquet", b"a%20b/c.parquet", b"b.parquet"]
+
+
+def test_whether_they_are_a_segment_is_passed_on():
+    assert from_paths(b"a.parquet", is_segment=True) == Paths(b"a.parquet", is_segment=True)
+    assert not from_paths(b"a.parquet").is_segment
 
 
 def test_no_bytes_are_no_paths():
-    assert from_paths(b"") == []
+    assert len(from_paths(b"")) == 0
 
 
 @pytest.mark.parametrize(
@@ -57,7 +61,7 @@ def test_files_of_a_log_are_not_signed(path):
 
 @pytest.mark.parametrize("path", ["_change_data/cdc-0.parquet", "deletion_vector_1.bin", "a_delta_log/b"])
 def test_files_beside_the_log_are_signed(path):
-    assert from_paths(path.encode()) == [path]
+    assert from_paths(path.encode()) == Paths.of([path])
 
 
 def test_page_has_a_largest_number_of_paths():
@@ -76,7 +80,7 @@ def test_signatures_become_columns():
     signatures = Signatures(
         origin="https://h/t/",
         query="sp=r&sig=",
-        signatures=["x", "y"],
+        signatures=b"x\ny",
         expires_at=noon + timedelta(seconds=1.5),
     )
 

@@ -5,6 +5,7 @@ from unittest.mock import sentinel
 
 import pytest
 
+from gateway.domain.file_path import Paths
 from gateway.domain.grant import Audience
 from gateway.domain.location import parse_location
 from gateway.domain.table import AccessMode
@@ -51,7 +52,7 @@ async def test_paths_are_signed_in_order_for_the_table_of_the_grant(grants, sign
 
     (table, paths, window) = signer.calls[0]
     assert table == GRANT.location
-    assert paths == ("b.parquet", "a.parquet")
+    assert paths == Paths(b"b.parquet\na.parquet")
     assert response.signatures == b"signed-0\nsigned-1"
     assert response.origin == "https://store.example/sales/orders/"
     assert response.expires_at_ms == window.expires_at.timestamp() * 1000
@@ -93,6 +94,33 @@ async def test_tables_turn_at_different_times(grants, signer):
         await sign(presign, grants.sign(location=parse_location(f"s3://lake/t{number}")))
 
     assert len({call[2].start for call in signer.calls}) > 1
+
+
+async def test_tables_that_are_signed_with_one_session_turn_together(grants):
+    signer = FakeSigner(has_sessions=True)
+    presign = servicer(grants, storage(signer))
+    for number in range(5):
+        await sign(presign, grants.sign(location=parse_location(f"s3://lake/t{number}")))
+
+    assert len({call[2] for call in signer.calls}) == 1
+
+
+async def test_storages_that_sign_with_sessions_turn_at_different_times(grants):
+    signer = FakeSigner(has_sessions=True)
+    for number in range(5):
+        lake = storage(signer, name=f"lake-{number}")
+        await sign(servicer(grants, lake), grants.sign())
+
+    assert len({call[2].start for call in signer.calls}) > 1
+
+
+@pytest.mark.parametrize("is_segment", [True, False])
+async def test_what_is_asked_for_time_and_again_is_passed_on_as_such(grants, signer, is_segment):
+    request = SignRequest(grant=grants.sign(), paths=b"a.parquet", is_segment=is_segment)
+
+    await servicer(grants, storage(signer)).Sign(request, sentinel.context)
+
+    assert signer.calls[0][1].is_segment is is_segment
 
 
 async def test_expiration_is_that_of_the_session_which_signed(grants):

@@ -7,7 +7,13 @@ from unittest.mock import sentinel
 
 import pytest
 
-from gateway.domain.credential import AwsTempCredentials, AzureUserDelegationSas, Credential, GcpOauthToken
+from gateway.domain.credential import (
+    AwsTempCredentials,
+    AzureDelegationKey,
+    AzureUserDelegationSas,
+    Credential,
+    GcpOauthToken,
+)
 from gateway.domain.grant import Audience
 from gateway.domain.location import parse_location
 from gateway.domain.scope import Scope
@@ -20,6 +26,9 @@ from tests.fakes.grants import GRANT, NOON, Grants
 from tests.fakes.issuer import FakeIssuer
 from tests.fakes.storages import FakeStorages
 
+DELEGATION_KEY = AzureDelegationKey(
+    oid="o", tid="t", start="2025", expiry="2026", service="b", version="v", value="a2V5"
+)
 CREDENTIAL = Credential(
     id="c-1", secret=GcpOauthToken(oauth_token="ya29"), expires_at=NOON + timedelta(hours=1)
 )
@@ -194,8 +203,9 @@ AWS = AwsTempCredentials(access_key_id="AKIA", secret_access_key="s", session_to
         replace(CREDENTIAL, secret=AzureUserDelegationSas(sas_token="")),
         replace(CREDENTIAL, secret=GcpOauthToken(oauth_token="")),
         replace(CREDENTIAL, id=""),
+        replace(CREDENTIAL, secret=DELEGATION_KEY),
     ],
-    ids=["no key", "no secret", "no session", "no SAS", "no token", "no id"],
+    ids=["no key", "no secret", "no session", "no SAS", "no token", "no id", "what only signs"],
 )
 async def test_a_credential_that_is_not_whole_is_never_handed_out(grants, credential):
     with pytest.raises(Internal):
