@@ -14,7 +14,9 @@ from sluice_recipient.errors import (
     StaticCredentialWarning,
     Unavailable,
 )
+from sluice_recipient.listing import SharedFile
 from sluice_recipient.table import SharedTable, open_table
+from sluice_recipient.url_files import UrlFiles
 
 __all__ = [
     "AccessDenied",
@@ -28,10 +30,12 @@ __all__ = [
     "ProfileError",
     "RecipientError",
     "Refused",
+    "SharedFile",
     "SharedTable",
     "StaticCredentialWarning",
     "TableInfo",
     "TableName",
     "Unavailable",
+    "UrlFiles",
     "open_table",
 ]

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, TextIO
 
+from sluice_recipient.access import DIR
 from sluice_recipient.address import parse_address
 from sluice_recipient.aws import aws_keys, process_answer, process_command
 from sluice_recipient.client import GatewayClient, TableInfo, printable
-from sluice_recipient.errors import RecipientError
+from sluice_recipient.credential import Credential
+from sluice_recipient.errors import NotUsable, RecipientError, Refused
 from sluice_recipient.profile import read_profile
-from sluice_recipient.table import open_table
+from sluice_recipient.table import SharedTable, open_table
 from sluice_recipient.transport import Transport, UrllibTransport
 
 _ADDRESS: Final = "PROFILE#SHARE.SCHEMA.TABLE"
@@ -80,8 +82,27 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _print_credentials(given: argparse.Namespace, transport: Transport, out: TextIO) -> None:
-    credential = open_table(given.address, transport=transport).credentials()
+    credential = _credential(given.address, transport)
     out.write(json.dumps(process_answer(credential)) + "\n")
+
+
+def _credential(address: str, transport: Transport) -> Credential:
+    table = open_table(address, transport=transport)
+    try:
+        return table.credentials()
+    except Refused as exc:
+        if not _is_by_url_only(table):
+            raise
+        advice = f'open_table("{printable(address)}", mode="url").to_polars()'
+        raise NotUsable(f"{exc}; AWS tools cannot read it, Python can: {advice}") from exc
+
+
+def _is_by_url_only(table: SharedTable) -> bool:
+    try:
+        return DIR not in table.info.access_modes
+    except RecipientError:
+        # What went wrong first is what there is to say.
+        return False
 
 
 def _print_tables(given: argparse.Namespace, transport: Transport, out: TextIO) -> None:
@@ -103,7 +124,7 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
 
 def _print_config(given: argparse.Namespace, transport: Transport, out: TextIO) -> None:
     file, name = parse_address(given.address)
-    keys = aws_keys(open_table(given.address, transport=transport).credentials())
+    keys = aws_keys(_credential(given.address, transport))
     section = given.name or re.sub(r"[^\w.-]", "-", str(name))
     command = process_command(f"{file.absolute()}#{name}")
     lines = [f"[profile {section}]", f"credential_process = {command}"]

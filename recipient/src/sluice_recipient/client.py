@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -14,14 +14,11 @@ from urllib.parse import quote, urlencode
 from sluice_recipient.address import TableName
 from sluice_recipient.credential import Credential, parse_credential
 from sluice_recipient.errors import AccessDenied, NotFound, RecipientError, Refused, Unavailable
+from sluice_recipient.listing import Listing, Page, join_pages, parse_page
 from sluice_recipient.profile import Profile
 from sluice_recipient.refreshing import utcnow
-from sluice_recipient.transport import Request, Response, Transport
+from sluice_recipient.transport import Request, Response, Transport, is_transient, send_patiently
 
-_TRIES: Final = 4
-_FIRST_PAUSE_SECONDS: Final = 0.5
-# A gateway that wants longer is left to the caller's patience.
-_LONGEST_PAUSE_SECONDS: Final = 30.0
 _LONGEST_MESSAGE: Final = 500
 # Metadata is asked for to learn where the table is; in which format, and which features it has, does not
 # matter for that. Servers that negotiate access modes want them named, others overlook them.
@@ -29,6 +26,13 @@ _CAPABILITIES: Final = (
     "responseformat=delta,parquet;readerfeatures=deletionvectors,columnmapping,timestampntz;"
     "accessModes=url,dir"
 )
+# What a table can be told in without loss is told in the first of the two formats.
+_QUERY_CAPABILITIES: Final = (
+    "responseformat=parquet,delta;readerfeatures=deletionvectors,columnmapping,timestampntz;"
+    "includeendstreamaction=true"
+)
+# So that an answer is never larger than it needs to be.
+_FILES_IN_A_PAGE: Final = 10_000
 # What a server says when it gives advice of its own.
 _OWN_ADVICE: Final = re.compile(r";|\bplease\b|\btry again\b", re.IGNORECASE)
 
@@ -79,11 +83,37 @@ class GatewayClient:
         body = None if location is None else json.dumps({"location": location}).encode()
         return parse_credential(self._json("POST", f"{name.path}/temporary-table-credentials", body))
 
+    def files(self, name: TableName, *, at: Mapping[str, Any], refresh: Mapping[str, Any]) -> Listing:
+        """Return the files of a table ``at`` a version or time, or at the latest.
+
+        ``refresh`` is what is asked about refreshing: pages after the first are not asked it again.
+        """
+        pages = [self._page(name, {**at, **refresh})]
+        while token := pages[-1].next_page_token:
+            pages.append(self._page(name, {**at, "pageToken": token}))
+        return join_pages(pages, self.clock())
+
+    def fetch(self, url: str, first: int, last: int) -> Response:
+        """Return a store's answer to a request for some bytes, whatever its status; the token stays here."""
+        request = Request(method="GET", url=url, headers={"Range": f"bytes={first}-{last}"})
+        return send_patiently(self._transport, request, self._sleep)
+
     def tables(self) -> Iterator[TableInfo]:
         """Yield all tables that are shared with this recipient."""
         for share in self._items("/shares"):
             path = f"/shares/{quote(str(share['name']), safe='')}/all-tables"
             yield from map(_listed, self._items(path))
+
+    def _page(self, name: TableName, question: Mapping[str, Any]) -> Page:
+        response = self._send(
+            "POST",
+            f"{name.path}/query",
+            body=json.dumps({**question, "maxFiles": _FILES_IN_A_PAGE}).encode(),
+            headers={"delta-sharing-capabilities": _QUERY_CAPABILITIES},
+        )
+        # Whoever talks to the gateway in the clear may read files so.
+        allows_http = self.profile.endpoint.startswith("http://")
+        return parse_page(response.headers, response.body, allows_http=allows_http)
 
     def _from_metadata(self, name: TableName) -> TableInfo:
         response = self._send(
@@ -126,36 +156,7 @@ class GatewayClient:
         request = Request(
             method=method, url=self.profile.endpoint + path, headers=own | (headers or {}), body=body
         )
-        return self._send_patiently(request)
-
-    def _send_patiently(self, request: Request) -> Response:
-        pause = _FIRST_PAUSE_SECONDS
-        for _ in range(_TRIES - 1):
-            try:
-                response = self._transport.send(request)
-                wait = _wait_of(response, pause)
-            except Unavailable:
-                wait = pause
-            if wait is None:
-                return _checked(response)
-            self._sleep(wait)
-            pause *= 2
-        return _checked(self._transport.send(request))
-
-
-def _wait_of(response: Response, pause: float) -> float | None:
-    """Return how long to wait before the next try, or None when this answer counts."""
-    if not _is_transient(response.status):
-        return None
-    wanted = response.headers.get("retry-after", "")
-    # The other form of the header is a date, which nobody sends here.
-    if not wanted.isdecimal():
-        return pause
-    return max(float(wanted), pause) if int(wanted) <= _LONGEST_PAUSE_SECONDS else None
-
-
-def _is_transient(status: int) -> bool:
-    return status == 429 or status >= 500  # noqa: PLR2004
+        return _checked(send_patiently(self._transport, request, self._sleep))
 
 
 def _checked(response: Response) -> Response:
@@ -170,7 +171,7 @@ def _checked(response: Response) -> Response:
 
 
 def _advice(status: int) -> str:
-    return "; try again later" if _is_transient(status) else _ADVICE.get(status, "")
+    return "; try again later" if is_transient(status) else _ADVICE.get(status, "")
 
 
 _ADVICE: Final = {

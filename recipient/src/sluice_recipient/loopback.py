@@ -22,7 +22,7 @@ from sluice_recipient.client import GatewayClient
 from sluice_recipient.credential import Credential
 from sluice_recipient.errors import RecipientError
 from sluice_recipient.profile import parse_profile
-from sluice_recipient.refreshing import RefreshingCredential
+from sluice_recipient.refreshing import Refreshing
 from sluice_recipient.transport import UrllibTransport
 
 Source = Callable[[], Credential]
@@ -66,7 +66,7 @@ def main(orders: TextIO = sys.stdin, answers: TextIO = sys.stdout) -> None:
 def source_of(order: Mapping[str, Any]) -> Source:
     """Return what renews the credential of the table that an order names."""
     client = GatewayClient(parse_profile(order["profile"]), UrllibTransport())
-    return RefreshingCredential(functools.partial(client.credential, parse_name(order["table"]))).current
+    return Refreshing(functools.partial(client.credential, parse_name(order["table"]))).current
 
 
 class _Server(ThreadingHTTPServer):

@@ -1,37 +1,50 @@
-"""A credential that is renewed before it expires, once for all who wait for it."""
+"""What expires and is renewed before that, once for all who wait for it."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, Generic, Protocol, TypeVar
 
-from sluice_recipient.credential import Credential
 from sluice_recipient.errors import RecipientError, Unavailable
 
 # Engines look at the expiration themselves and want to find some minutes left.
 AHEAD: Final = timedelta(minutes=15)
-# Between two tries while the old credential still opens.
+# Between two tries while the old one still opens.
 PAUSE: Final = timedelta(seconds=10)
+
+
+class Expiring(Protocol):
+    """A credential, or URLs."""
+
+    @property
+    def expires_at(self) -> datetime: ...
+
+
+T = TypeVar("T", bound=Expiring)
 
 
 def utcnow() -> datetime:
     return datetime.now(UTC)
 
 
-class RefreshingCredential:
-    """Hands out one credential and asks ``fetch`` for the next when it comes to its end."""
+class Refreshing(Generic[T]):
+    """Hands out one thing, the ``first`` to begin with, and asks ``fetch`` for the next at its end."""
 
-    def __init__(self, fetch: Callable[[], Credential], clock: Callable[[], datetime] = utcnow) -> None:
+    def __init__(
+        self, fetch: Callable[[], T], clock: Callable[[], datetime] = utcnow, *, first: T | None = None
+    ) -> None:
         self._fetch = fetch
         self._clock = clock
         self._lock = threading.Lock()
-        self._kept: Credential | None = None
+        self._kept: T | None = None
         self._renew_at = datetime.min.replace(tzinfo=UTC)
+        if first is not None:
+            self._keep(first)
 
-    def current(self) -> Credential:
-        """Return a credential that is valid now."""
+    def current(self) -> T:
+        """Return what is valid now."""
         kept = self._kept
         if kept is not None and self._clock() < self._renew_at:
             return kept
@@ -46,7 +59,14 @@ class RefreshingCredential:
         finally:
             self._lock.release()
 
-    def _renewed(self) -> Credential:
+    def instead_of(self, refused: T) -> T:
+        """Return what came after one that was refused before its time, whoever noticed it first."""
+        with self._lock:
+            if self._kept is not None and self._kept is not refused:
+                return self._kept
+            return self._keep(self._fetch())
+
+    def _renewed(self) -> T:
         kept = self._kept
         if kept is not None and self._clock() < self._renew_at:
             return kept
@@ -59,12 +79,10 @@ class RefreshingCredential:
             return kept
         return self._keep(fresh)
 
-    def _keep(self, fresh: Credential) -> Credential:
+    def _keep(self, fresh: T) -> T:
         now = self._clock()
         if fresh.expires_at <= now:
-            raise Unavailable(
-                "the gateway gave a credential that has expired; is this machine's clock right?"
-            )
+            raise Unavailable("what the gateway gave has expired already; is this machine's clock right?")
         self._renew_at = max(fresh.expires_at - AHEAD, now + (fresh.expires_at - now) / 2)
         self._kept = fresh
         return fresh

@@ -16,20 +16,23 @@ from sluice_recipient.address import TableName, parse_address, parse_name
 from sluice_recipient.client import GatewayClient, TableInfo
 from sluice_recipient.companion import Companion, process_companion
 from sluice_recipient.credential import AwsKeys, Credential
+from sluice_recipient.engines.arrow import read_arrow
 from sluice_recipient.engines.deltalake import open_deltalake
 from sluice_recipient.engines.duckdb import scan_duckdb
 from sluice_recipient.engines.polars import scan_polars
 from sluice_recipient.engines.spark import read_spark
 from sluice_recipient.errors import NotUsable, StaticCredentialWarning, Unavailable
 from sluice_recipient.profile import parse_profile, read_profile
-from sluice_recipient.refreshing import RefreshingCredential
+from sluice_recipient.refreshing import Refreshing
 from sluice_recipient.storage import AMBIENT, container_options, renewed_place, static_options
 from sluice_recipient.transport import Transport, UrllibTransport
+from sluice_recipient.url_files import UrlFiles, Version
 
 if TYPE_CHECKING:
     import deltalake
     import duckdb
     import polars as pl
+    import pyarrow as pa
     import pyspark.sql
 
 
@@ -53,7 +56,7 @@ class SharedTable:
         self._client = client
         self._companion = companion
         self._environ = os.environ if environ is None else environ
-        self._credential = RefreshingCredential(functools.partial(client.credential, name), client.clock)
+        self._credential = Refreshing(functools.partial(client.credential, name), client.clock)
 
     def __repr__(self) -> str:
         return f"SharedTable({str(self.name)!r}, mode={self.mode!r})"
@@ -94,17 +97,30 @@ class SharedTable:
                 _warn(credential, str(exc))
         return static_options(credential)
 
+    def files(self, version: Version | None = None) -> UrlFiles:
+        """Return the files of the latest or another version, with URLs that are renewed while they are used.
+
+        A version is a number, or a time such as ``2026-01-31T00:00:00Z``.
+        """
+        return UrlFiles(self._client, self.name, version)
+
     def to_deltalake(self, **options: Any) -> deltalake.DeltaTable:
         """Return a ``deltalake.DeltaTable``; ``options`` are its own, such as ``version``."""
         return open_deltalake(self, options)
 
     def to_polars(self, **options: Any) -> pl.LazyFrame:
-        """Return a Polars ``LazyFrame``; ``options`` are those of ``polars.scan_delta``."""
+        """Return a Polars ``LazyFrame``; ``options`` are those of ``scan_delta``, such as ``version``."""
         return scan_polars(self, options)
 
-    def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
+    def to_arrow(self, version: Version | None = None) -> pa.RecordBatchReader:
+        """Return a ``pyarrow.RecordBatchReader``, of the latest version if none is given."""
+        return read_arrow(self, version)
+
+    def to_duckdb(
+        self, connection: duckdb.DuckDBPyConnection | None = None, *, version: Version | None = None
+    ) -> duckdb.DuckDBPyRelation:
         """Return a DuckDB relation, in the default connection if none is given."""
-        return scan_duckdb(self, connection)
+        return scan_duckdb(self, connection, version)
 
     def to_pyspark(
         self, spark: pyspark.sql.SparkSession, *, command: str | None = None, **options: str
@@ -140,8 +156,8 @@ def open_table(
 ) -> SharedTable:
     """Open ``profile.share#share.schema.table``, or ``share.schema.table`` of a profile given as a mapping.
 
-    ``mode`` is ``dir`` for credentials to the table's directory, ``url`` for the official client, and
-    ``auto`` for the first of the two that the table is shared by and the engine can use.
+    ``mode`` is ``dir`` for credentials to the table's directory, ``url`` for one URL per file, and ``auto``
+    for the first of the two that the table is shared by and the engine can use.
     """
     if profile is None:
         file, name = parse_address(address)

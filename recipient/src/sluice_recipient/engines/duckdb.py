@@ -5,29 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sluice_recipient.access import DIR
-from sluice_recipient.engines.deltalake import SCHEMES, open_deltalake
+from sluice_recipient.engines.arrow import open_directory, open_urls
+from sluice_recipient.engines.deltalake import SCHEMES
 from sluice_recipient.engines.installed import load
-from sluice_recipient.engines.url import load_pandas
+from sluice_recipient.url_files import Version
 
 if TYPE_CHECKING:
     from sluice_recipient.table import SharedTable
 
 
-def scan_duckdb(table: SharedTable, connection: Any) -> Any:
-    """Return a relation; columns and filters that DuckDB pushes down are not read needlessly."""
+def scan_duckdb(table: SharedTable, connection: Any, version: Version | None) -> Any:
+    """Return a relation; what DuckDB pushes down is not read needlessly from a directory."""
     duckdb = load("duckdb", "duckdb")
-    opened = connection or duckdb
-    if table.access_for("duckdb", SCHEMES) != DIR:
-        return opened.from_df(load_pandas(table))
-    delta = open_deltalake(table, {})
-    try:
-        return opened.from_arrow(delta.to_pyarrow_dataset())
-    except load("deltalake.exceptions", "duckdb").DeltaProtocolError:
-        # Arrow's dataset knows no deletion vectors; delta-rs does, and then reads the table whole.
-        return opened.from_arrow(_read_whole(delta))
-
-
-def _read_whole(delta: Any) -> Any:
-    deltalake = load("deltalake", "duckdb")
-    batches = deltalake.QueryBuilder().register("shared", delta).execute("select * from shared")
-    return load("pyarrow", "duckdb").RecordBatchReader.from_stream(batches).read_all()
+    is_directory = table.access_for("duckdb", SCHEMES) == DIR
+    found = open_directory(table, version) if is_directory else open_urls(table, version)
+    return (connection or duckdb).from_arrow(found)

@@ -14,5 +14,5 @@ def load(module: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ImportError as exc:
         raise NotInstalled(
-            f"{module} is not installed; install it with: pip install 'sluice-recipient[{extra}]'"
+            f"{module} is not installed; in a checkout of Sluice run: pip install './recipient[{extra}]'"
         ) from exc

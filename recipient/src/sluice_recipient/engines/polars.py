@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from sluice_recipient.access import DIR
 from sluice_recipient.aws import aws_keys
 from sluice_recipient.credential import AwsKeys
+from sluice_recipient.engines.arrow import UrlStream, open_urls
 from sluice_recipient.engines.deltalake import SCHEMES
 from sluice_recipient.engines.installed import load
-from sluice_recipient.engines.url import load_pandas
 from sluice_recipient.storage import aws_place, static_options, to_s3
+from sluice_recipient.url_files import Version
 
 if TYPE_CHECKING:
     from sluice_recipient.table import SharedTable
@@ -21,7 +23,8 @@ def scan_polars(table: SharedTable, options: Mapping[str, Any]) -> Any:
     """Return a ``LazyFrame``."""
     polars = load("polars", "polars")
     if table.access_for("polars", SCHEMES) != DIR:
-        return polars.from_pandas(load_pandas(table)).lazy()
+        # Of the options, what a table's storage is does not matter here; the version does.
+        return _scan_urls(open_urls(table, _version(options.get("version"))))
     # Polars reads the log with delta-rs.
     load("deltalake", "polars")
     access = _access(table)
@@ -46,3 +49,32 @@ def _access(table: SharedTable) -> dict[str, Any]:
         return secret, int(current.expires_at.timestamp())
 
     return {"storage_options": aws_place(credential.secret), "credential_provider": provide}
+
+
+def _scan_urls(found: Any) -> Any:
+    polars = load("polars", "polars")
+    if not isinstance(found, UrlStream):
+        return polars.from_arrow(found).lazy()
+
+    def read(
+        columns: list[str] | None, predicate: Any, limit: int | None, _batch_size: int | None
+    ) -> Iterator[Any]:
+        # The condition comes before the limit; what it looks at is among the columns.
+        for table in found.tables(columns):
+            frame = polars.from_arrow(table)
+            frame = frame if predicate is None else frame.filter(predicate)
+            frame = frame if limit is None else frame.head(limit)
+            yield frame
+            if limit is not None and (limit := limit - frame.height) <= 0:
+                return
+
+    schema = polars.from_arrow(found.schema.empty_table()).schema
+    return load("polars.io.plugins", "polars").register_io_source(read, schema=schema)
+
+
+def _version(given: int | str | datetime | None) -> Version | None:
+    if not isinstance(given, datetime):
+        return given
+    # A time of no zone is one of the machine's own to Python, and of UTC to Delta.
+    zoned = given if given.tzinfo else given.replace(tzinfo=UTC)
+    return zoned.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sluice_recipient.access import DIR
 from sluice_recipient.aws import aws_keys, profile_section
 from sluice_recipient.credential import AwsKeys
-from sluice_recipient.engines.url import load_spark
+from sluice_recipient.engines.official import load_spark
 from sluice_recipient.errors import NotUsable
 from sluice_recipient.private import write_private
 
