@@ -22,6 +22,8 @@ REDIS = "Redis, from apt"
 AZURITE = "Azurite 3.37.0"
 FAKE_GCS_SERVER = "fake-gcs-server 1.56.1"
 TOXIPROXY = "toxiproxy 2.5.0"
+ENVOY = "Envoy 1.40.0"
+NGINX = "nginx, from apt"
 MOTO = "moto 5.2.5, for the shapes of AWS's API only"
 BOTO3 = "boto3 1.44.0"
 PYSPARK = "PySpark, reading with S3A"
@@ -39,6 +41,7 @@ EXPECTED = (
     *(SEAWEEDFS, MINIO, AZURITE, FAKE_GCS_SERVER, MOTO),
     *(AZURE_DOUBLE, GCP_DOUBLE, R2_DOUBLE),
     *(VALKEY, REDIS, TOXIPROXY),
+    *(ENVOY, NGINX),
     *(SCHEMATHESIS, BUF, CURL),
 )
 

@@ -1,4 +1,4 @@
-"""What holds for all tests: which of them are fast, and the table of components at the end."""
+"""What holds for all tests: which of them are fast, and the tables at the end."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from hypothesis import settings
 
 from tests.components import ComponentReport
+from tests.skipping import SkippingReport
 
 # Before any test imports grpc: its core would write its own notes between the dots.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
@@ -30,6 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes seconds, so `make test-fast` leaves it out")
     config.addinivalue_line("markers", "system: needs a program that apt or Go brings")
     config.pluginmanager.register(ComponentReport())
+    config.pluginmanager.register(SkippingReport())
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -17,6 +17,7 @@ from gateway.demo.sample_tables import SampleTable
 from tests.components import ALL_IN_ONE, SPLIT
 from tests.deployments import all_in_one, split
 from tests.e2e.official_client import OfficialClient
+from tests.e2e.url_tables import Written, write
 
 
 class Sample:
@@ -57,6 +58,12 @@ def official_client() -> Iterator[OfficialClient]:
     client = OfficialClient()
     yield client
     client.close()
+
+
+@pytest.fixture(scope="session")
+def url_tables(tmp_path_factory) -> Written:
+    """Tables on disk, to be copied to object stores."""
+    return write(tmp_path_factory.mktemp("url-tables"))
 
 
 @pytest.fixture(

@@ -60,17 +60,32 @@ class Reader:
         scan = self._scan(engine, address)
         return scan.select(pl.len()).collect().item() if engine == "polars" else len(scan)
 
-    def begin(self, address: str) -> int:
+    def rows(self, engine: str, address: str, mode: Any = "url", **options: Any) -> dict[str, Any]:
+        """Return the columns and rows of a table that is read by URLs, or as is told."""
+        table = sluice_recipient.open_table(address, mode=mode)
+        rows = _rows(engine, getattr(table, f"to_{engine}")(**options))
+        return {
+            "columns": list(rows[0]) if rows else [],
+            "rows": sorted(json.dumps(row, sort_keys=True) for row in rows),
+        }
+
+    def begin(self, address: str, engine: str = "deltalake") -> int:
         """Read the first rows of a table, and stay in the middle."""
-        dataset = self._scan("deltalake", address).to_pyarrow_dataset()
-        # Without reading ahead: the files behind are opened when their rows are asked for.
-        scanner = dataset.scanner(batch_readahead=0, fragment_readahead=1, use_threads=False)
-        self._batches = iter(scanner.to_batches())
+        scan = self._scan(engine, address)
+        if engine == "deltalake":
+            # Without reading ahead: the files behind are opened when their rows are asked for.
+            ahead = {"batch_readahead": 0, "fragment_readahead": 1, "use_threads": False}
+            scan = scan.to_pyarrow_dataset().scanner(**ahead).to_batches()
+        self._batches = iter(scan)
         return next(self._batches).num_rows
 
     def finish(self) -> int:
         """Return how many rows there were in the rest."""
         return sum(batch.num_rows for batch in self._batches)
+
+    def finish_ids(self) -> list[int]:
+        """Return the ids in the rest."""
+        return [id_ for batch in self._batches for id_ in batch["id"].to_pylist()]
 
     def storage_options(self, address: str) -> dict[str, str]:
         return self._tables[address].storage_options()
@@ -100,6 +115,14 @@ def _ids(engine: str, scan: Any) -> list[int]:
     if engine == "polars":
         return sorted(scan.select("id").collect()["id"].to_list())
     return sorted(number for (number,) in scan.project("id").fetchall())
+
+
+def _rows(engine: str, scan: Any) -> list[dict[str, Any]]:
+    if engine == "arrow":
+        return scan.read_all().to_pylist()
+    if engine == "polars":
+        return scan.collect().to_dicts()
+    return [dict(zip(scan.columns, row, strict=True)) for row in scan.fetchall()]
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from tests.components import ALL_IN_ONE, CLIENT, SPARK_WRITER
 from tests.deployments import all_in_one
 from tests.e2e.official_client import ClientError, OfficialClient
 from tests.oracles.fixtures import SparkTables
-from tests.oracles.plan import TABLES
+from tests.oracles.plan import COMMITS, HISTORIES, MORE_HISTORIES, TABLES
 
 pytestmark = [
     pytest.mark.component(ALL_IN_ONE),
@@ -27,8 +27,6 @@ pytestmark = [
     pytest.mark.component(SPARK_WRITER),
     # Java and Maven come from apt.
     pytest.mark.system,
-    # Spark takes half an hour to write the tables.
-    pytest.mark.deep,
 ]
 
 SHARE, SCHEMA = "spark", "tables"
@@ -38,7 +36,16 @@ ABOUT_THE_LOG = frozenset({"v2Checkpoint", "vacuumProtocolCheck"})
 # The client's own columns of a change feed: in its two formats it gives a time of another kind.
 COMMIT_TIME = "_commit_timestamp"
 
-every_table = pytest.mark.parametrize("name", TABLES)
+every_table = pytest.mark.parametrize(
+    "name", [*TABLES, *(pytest.param(name, marks=pytest.mark.deep) for name in MORE_HISTORIES)]
+)
+every_table_with_changes = pytest.mark.parametrize(
+    "name",
+    [
+        *(name for name in TABLES if name.startswith(("feed", "history"))),
+        *(pytest.param(name, marks=pytest.mark.deep) for name in MORE_HISTORIES),
+    ],
+)
 both_formats = pytest.mark.parametrize("use_delta_format", [True, False], ids=["delta", "parquet"])
 
 
@@ -70,7 +77,9 @@ def shared(spark_tables, tmp_path_factory) -> Iterator[Shared]:
 def settings(tables: SparkTables, token: str) -> dict[str, Any]:
     return {
         "version": 1,
-        "shares": [{"name": SHARE, "schemas": [{"name": SCHEMA, "tables": [*map(entry(tables), TABLES)]}]}],
+        "shares": [
+            {"name": SHARE, "schemas": [{"name": SCHEMA, "tables": [*map(entry(tables), tables.names)]}]}
+        ],
         "storages": [{"name": "spark", "prefix": str(tables.directory), "vendor": "local"}],
         "recipients": [{"name": "reader", "tokens": [{"hash": hash_of(token)}], "shares": [SHARE]}],
         # The client reads files one after the other, as fast as it can.
@@ -125,24 +134,25 @@ def test_a_limit_gives_as_many_rows_of_the_table(shared, spark_tables, name):
 
 @every_table
 def test_a_timestamp_means_the_version_that_it_means_to_spark(shared, spark_tables, name):
-    for version, state in with_rows(spark_tables, name).items():
-        if "timestamp" not in state or not_in_format(state, use_delta_format=True):
-            continue
+    states = with_rows(spark_tables, name)
+    # A version whose commit is gone has no time, to Spark neither.
+    timed = {version: state for version, state in states.items() if "timestamp" in state}
+    assert max(states) in timed
+    for version, state in timed.items():
         text = (EPOCH + timedelta(milliseconds=state["timestamp"])).isoformat(timespec="milliseconds")
         assert shared.ask("version_at", name, starting_timestamp=text) == version
-        found = shared.ask("load", name, timestamp=text, use_delta_format=True)
-        assert found == frame_of(state), version
+        if not_in_format(state, use_delta_format=True):
+            with pytest.raises(ClientError, match="Unsupported Delta Table Properties"):
+                shared.ask("load", name, timestamp=text, use_delta_format=True)
+        else:
+            assert shared.ask("load", name, timestamp=text, use_delta_format=True) == frame_of(state), version
 
 
-def changes_of_tables() -> list[str]:
-    return [name for name in TABLES if name.startswith(("feed", "history"))]
-
-
-@pytest.mark.parametrize("name", changes_of_tables())
+@every_table_with_changes
 @both_formats
 def test_changes_are_those_that_spark_reads(shared, spark_tables, name, use_delta_format):
     said = spark_tables.said(name)
-    for changes in said["changes"]:
+    for changes in [part for recorded in said["changes"] for part in parts_of(recorded)]:
         states = [said["versions"][version] for version in range(changes["first"], changes["last"] + 1)]
         options = {
             "starting_version": changes["first"],
@@ -157,6 +167,28 @@ def test_changes_are_those_that_spark_reads(shared, spark_tables, name, use_delt
             assert without_time(found) == without_time(as_of_end(changes, states[-1])), options
 
 
+def test_the_changes_of_most_histories_are_known_of_every_version(spark_tables):
+    whole = {name: versions_with_changes(spark_tables.said(name)) for name in HISTORIES}
+    assert sum(len(versions) > COMMITS for versions in whole.values()) >= 20
+
+
+def versions_with_changes(said: dict[str, Any]) -> set[int]:
+    read = [changes for changes in said["changes"] if "rows" in changes]
+    return {version for changes in read for version in range(changes["first"], changes["last"] + 1)}
+
+
+def parts_of(changes: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a range of changes, each version of it by itself, and all that ends where it does."""
+    yield changes
+    if "rows" not in changes:
+        return
+    first, last = changes["first"], changes["last"]
+    for version in range(first, last + 1):
+        for begins, ends in {(version, version), (version, last)} - {(first, last)}:
+            rows = [row for row in changes["rows"] if begins <= json.loads(row)["_commit_version"] <= ends]
+            yield changes | {"first": begins, "last": ends, "rows": rows}
+
+
 def why_refused(changes: dict[str, Any], states: list[Any], *, use_delta_format: bool) -> str:
     """Return what may be said, as a pattern, of a range of changes that cannot be had; empty if it can."""
     reasons = []
@@ -167,7 +199,7 @@ def why_refused(changes: dict[str, Any], states: list[Any], *, use_delta_format:
     schemas = {state["metaData"]["schemaString"] for state in states}
     if use_delta_format and len(schemas) > 1:
         # The kernel is told of every schema, and has rules of its own, which go further than Spark's.
-        reasons.append("schema")
+        reasons.append("incompatible schema|schemas are different|changes of table .* cannot be read")
     return "|".join(reasons)
 
 

@@ -110,6 +110,17 @@ def test_the_printed_snippet_reads_the_changes_of_a_table(demo):
     assert all(kind in result.stdout for kind in ("insert", "update_preimage", "update_postimage", "delete"))
 
 
+@pytest.mark.component(CLIENT, SEAWEEDFS)
+def test_the_printed_snippet_reads_a_table_on_s3_by_urls(demo):
+    require_environment()
+    snippet = demo.paragraph("import delta_sharing") + "\n" + demo.paragraph("on_s3 = ")
+    result = subprocess.run(
+        [PYTHON, "-c", snippet], capture_output=True, text=True, check=False, env=environment()
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("[1000 rows x 4 columns]") == 2
+
+
 @pytest.mark.component(CURL)
 def test_the_printed_curl_line_lists_the_tables(demo):
     if shutil.which("curl") is None:

@@ -1,4 +1,4 @@
-"""A recipient reads tables that are shared by URLs with the same calls, through the official client."""
+"""A recipient reads tables that are shared by URLs with the same calls."""
 
 from __future__ import annotations
 

@@ -96,8 +96,8 @@ async def replica(provider: Provider, keys: Keys = KEYS, **redis: Any) -> AsyncI
     registry = CollectorRegistry()
     config = CacheConfig(redis=RedisConfig.model_validate({"timeout": PATIENT, "leaseTime": "2s", **redis}))
     plan = PlannedStorage(name="lake", prefix=PREFIX, vendor="aws")
-    async with open_cache(config, keys, CredentialMetrics(registry), lambda: NOW) as cache:
-        issuer = cache.wrap(plan, Storage(name="lake", prefix=PREFIX, issuer=provider)).issuer
+    async with open_cache(config, keys, CredentialMetrics(registry), clock=lambda: NOW) as cache:
+        issuer = cache.storage(plan).wrap(Storage(name="lake", prefix=PREFIX, issuer=provider)).issuer
         assert isinstance(issuer, CachedIssuer)
         yield Replica(issuer, registry)
         await cache.stop()

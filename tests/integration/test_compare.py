@@ -214,12 +214,40 @@ def test_an_error_of_one_table_is_a_difference_and_the_others_are_compared(run, 
     assert outcome.lines()[-1] == "3 tables compared, 2 differences"
 
 
-def test_an_error_of_both_servers_is_a_note(run, old, new):
+def test_a_table_that_neither_server_lets_be_read_is_not_counted_as_compared(run, old, new):
     for server in (old, new):
         server.tables[KEY].errors = {"query": 400}
     outcome = run()
-    assert outcome.status == 0
+    assert outcome.status == 3
     assert any(line.startswith("note: query: 400") for line in outcome.lines())
+    assert outcome.lines()[-1] == ("2 tables compared, 1 could not be read from either server, 0 differences")
+
+
+def test_a_difference_weighs_more_than_what_could_not_be_read(run, old, new):
+    for server in (old, new):
+        server.tables[KEY].errors = {"query": 400}
+    new.tables["hr", "x", "people"].version = 9
+    assert run().status == 1
+
+
+def test_tables_that_need_the_delta_format_are_compared_by_their_actions(run, old, new):
+    for server in (old, new):
+        server.tables[KEY].is_delta = True
+        server.tables[KEY].protocol = {"minReaderVersion": 3, "readerFeatures": ["deletionVectors"]}
+        vector = {"storageType": "i", "pathOrInlineDv": "wi5b=", "sizeInBytes": 40, "cardinality": 1}
+        server.tables[KEY].files[0]["deletionVector"] = vector
+    outcome = run()
+    assert (outcome.status, outcome.lines()[-1]) == (0, "3 tables compared, 0 differences")
+
+    new.tables[KEY].files[0]["deletionVector"] = {**vector, "cardinality": 2}
+    new.tables[KEY].protocol = {"minReaderVersion": 3, "readerFeatures": []}
+    outcome = run("--data", "rows")
+    assert outcome.status == 1
+    assert {
+        "file.deletionVector.cardinality: 1 in old, 2 in new (1 file, e.g. f1)",
+        'protocol.readerFeatures: ["deletionVectors"] in old, missing in new',
+        "note: rows: not compared: 1 file with deletion vectors",
+    } <= set(outcome.lines())
 
 
 def test_names_are_the_same_in_any_case(run, new):

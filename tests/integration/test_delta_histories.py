@@ -18,22 +18,40 @@ from gateway.services.snapshot.state.store import SnapshotStore
 from tests.builders import STARTED_AT
 from tests.components import SPARK_WRITER
 from tests.fakes.snapshot_metrics import FakeSnapshotMetrics
-from tests.oracles.plan import HISTORIES, TABLES
+from tests.oracles.plan import COMMITS, HISTORIES, MORE_HISTORIES, TABLES
 from vendors.local.reader import LocalReader
 
 pytestmark = [
     pytest.mark.component(SPARK_WRITER),
     # Java and Maven come from apt.
     pytest.mark.system,
-    # Spark takes half an hour to write the tables.
-    pytest.mark.deep,
 ]
 
-every_table = pytest.mark.parametrize("name", TABLES)
+every_table = pytest.mark.parametrize(
+    "name", [*TABLES, *(pytest.param(name, marks=pytest.mark.deep) for name in MORE_HISTORIES)]
+)
 
 MILLISECOND = timedelta(milliseconds=1)
 # A checkpoint says of every file that it changes no data, and so does Spark of every file it has read.
 NOT_COMPARED = frozenset({"dataChange", "encoded"})
+
+# As Spark calls what the histories are made of.
+OPERATIONS = frozenset(
+    {
+        "CREATE TABLE",
+        "WRITE",
+        "DELETE",
+        "UPDATE",
+        "MERGE",
+        "OPTIMIZE",
+        "VACUUM START",
+        "RESTORE",
+        "ADD COLUMNS",
+        "RENAME COLUMN",
+        "DROP COLUMNS",
+        "SET TBLPROPERTIES",
+    }
+)
 
 
 @pytest.fixture
@@ -110,7 +128,16 @@ async def test_a_version_that_spark_cannot_find_any_more_is_refused(spark_tables
 def test_the_histories_are_as_many_and_as_long_as_they_should_be(spark_tables):
     lengths = [max(spark_tables.said(name)["versions"]) for name in HISTORIES]
     assert len(lengths) >= 40
-    assert min(lengths) >= 12
+    assert min(lengths) >= COMMITS
+
+
+def test_the_histories_hold_every_operation_and_many_checkpoints(spark_tables):
+    versions = [state for name in HISTORIES for state in spark_tables.said(name)["versions"].values()]
+    assert {state["operation"] for state in versions if "operation" in state} >= OPERATIONS
+    checkpoints = [
+        file for name in HISTORIES for file in spark_tables.path(name).glob("_delta_log/*.checkpoint*")
+    ]
+    assert len(checkpoints) > len(HISTORIES)
 
 
 def said_of(snapshot: Snapshot) -> dict[str, Any]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
 import re
 import urllib.error
 import urllib.request
@@ -179,6 +182,94 @@ def test_a_container_sas_opens_the_container_and_a_blob_sas_one_blob(account, ke
     assert refusal(list, lake.list_blobs()) == "AuthenticationFailed"
 
 
+def own_sas(account, path="tables/a/p", key=None, **changes):
+    now = account.clock()
+    values = {
+        "permission": "r",
+        "start": now - timedelta(minutes=5),
+        "expiry": now + timedelta(minutes=30),
+        "protocol": "https",
+    }
+    text = base64.b64encode(key or account.own_key).decode()
+    return generate_blob_sas(account.name, CONTAINER, path, account_key=text, **(values | changes))
+
+
+def test_a_blob_sas_of_the_accounts_own_key_opens_one_blob(account, closing):
+    lake = container_client(account, closing, own_sas(account))
+    assert lake.download_blob("tables/a/p").readall() == b"content"
+    assert refusal(lake.download_blob, "tables/a/sub/p") == "AuthenticationFailed"
+    assert refusal(lake.delete_blob, "tables/a/p") == "AuthorizationPermissionMismatch"
+    assert refusal(list, lake.list_blobs()) == "AuthenticationFailed"
+    writes = container_client(account, closing, own_sas(account, "own/new", permission="cw"))
+    writes.upload_blob("own/new", b"x", overwrite=True)
+
+
+def test_a_container_sas_of_the_accounts_own_key_opens_the_container(account, closing):
+    text = base64.b64encode(account.own_key).decode()
+    expiry = account.clock() + timedelta(minutes=30)
+    sas = generate_container_sas(account.name, CONTAINER, account_key=text, permission="rl", expiry=expiry)
+    lake = container_client(account, closing, sas)
+    assert lake.download_blob("tables/b/p").readall() == b"content"
+    assert set(PATHS) <= {blob.name for blob in lake.list_blobs()}
+
+
+@pytest.mark.parametrize("version", ["2018-11-09", "2020-02-10", "2020-12-06", "2023-11-03", "2026-10-06"])
+def test_a_signature_of_the_accounts_own_key_is_as_documented(account, version):
+    # Written out here once more, from the documentation's lists of fields.
+    expiry = (account.clock() + timedelta(minutes=9)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    signed = [
+        *("r", "", expiry, f"/blob/{account.name}/{CONTAINER}/tables/a/p"),
+        *("", "", "https", version, "b", ""),
+        *([""] if version >= "2020-12-06" else []),
+        *("", "", "", "", ""),
+    ]
+    digest = hmac.new(account.own_key, "\n".join(signed).encode(), hashlib.sha256).digest()
+    parameters = {"sv": version, "sr": "b", "sp": "r", "se": expiry, "spr": "https"}
+    parameters["sig"] = base64.b64encode(digest).decode()
+    assert send(account, f"{CONTAINER}/tables/a/p", urlencode(parameters)) == (200, "")
+    assert send(account, f"{CONTAINER}/tables/a/p", urlencode(parameters | {"sp": "rd"}))[0] == 403
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sr": "c"},
+        {"sp": "rw"},
+        {"se": "2099-01-01T00:00:00Z"},
+        {"st": None},
+        {"spr": None},
+        {"sv": "2020-02-10"},
+        {"sdd": "2"},
+        {"skoid": "11111111-1111-1111-1111-111111111111"},
+        {"ske": "2099-01-01T00:00:00Z"},
+        {"si": "policy"},
+        {"sig": "AAAA"},
+    ],
+)
+def test_a_sas_of_the_accounts_own_key_that_was_changed_is_refused(account, change):
+    values = dict(parse_qsl(own_sas(account)))
+    assert send(account, f"{CONTAINER}/tables/a/p", urlencode(values))[0] == 200
+    changed = {name: value for name, value in (values | change).items() if value is not None}
+    assert send(account, f"{CONTAINER}/tables/a/p", urlencode(changed)) == (403, "AuthenticationFailed")
+
+
+def test_the_accounts_own_key_can_be_replaced_and_switched_off(account):
+    place, sas = f"{CONTAINER}/tables/a/p", own_sas(account)
+    assert send(account, place, own_sas(account, key=b"another"))[0] == 403
+    account.own_key = b"renewed"
+    assert send(account, place, sas) == (403, "AuthenticationFailed")
+    assert send(account, place, own_sas(account)) == (200, "")
+    account.allows_own_key = False
+    assert send(account, place, own_sas(account)) == (403, "KeyBasedAuthenticationNotPermitted")
+
+
+def test_a_sas_of_the_accounts_own_key_lives_from_its_start_to_its_end(account):
+    sas, place = own_sas(account), f"{CONTAINER}/tables/a/p"
+    for minutes, status in ((-6, 403), (0, 200), (29, 200), (31, 403)):
+        account.clock.offset = timedelta(minutes=minutes)
+        assert send(account, place, sas)[0] == status
+
+
 @pytest.mark.parametrize(
     "path", ["tables/a b", "tables/ä", "tables/a%41", "tables/a+b", "tables/it's", "x/y/z/w"]
 )
@@ -196,10 +287,6 @@ def test_names_with_other_characters_are_signed_decoded(account, key, closing, p
 )
 def test_a_signature_of_every_version_is_as_documented(account, key, version):
     # Written out here once more, from the documentation's lists of fields.
-    import base64  # noqa: PLC0415
-    import hashlib  # noqa: PLC0415
-    import hmac  # noqa: PLC0415
-
     expiry = (account.clock() + timedelta(minutes=9)).strftime("%Y-%m-%dT%H:%M:%SZ")
     kind, resource = ("c", "") if version < "2020-02-10" else ("d", "/tables/a")
     signed = [

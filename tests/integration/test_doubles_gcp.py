@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import urllib.error
 import urllib.request
@@ -13,7 +14,7 @@ from urllib.parse import quote, urlencode
 import obstore
 import pytest
 import requests
-from google.auth import downscoped, impersonated_credentials
+from google.auth import downscoped, iam, impersonated_credentials
 from google.auth.exceptions import GoogleAuthError
 from google.auth.transport.requests import Request
 from google.oauth2 import service_account, sts
@@ -22,6 +23,7 @@ from obstore.store import GCSStore
 
 from tests.components import FAKE_GCS_SERVER, GCP_DOUBLE
 from tests.doubles.gcp_identity import CLOUD_PLATFORM, ServiceAccount
+from tests.doubles.gcp_signed_url import BadUrl, read_signed_url
 
 with warnings.catch_warnings():
     # The library recommends a package that only its other transport uses.
@@ -433,3 +435,211 @@ def ask_token(cloud):
         urllib.request.urlopen(request)
     with caught.value:
         return caught.value.code
+
+
+def signed_url(cloud, source, key="tables/a/p", life=timedelta(hours=1), **changes):
+    """Sign with Google's own library."""
+    blob = bucket_of(cloud, source).blob(key)
+    return blob.generate_signed_url(
+        version="v4", expiration=life, api_access_endpoint=cloud.origin, **changes
+    )
+
+
+def fetch(url, method="GET", headers=None):
+    request = urllib.request.Request(url, method=method, headers=headers or {})
+    try:
+        with urllib.request.urlopen(request) as response:
+            return response.status, response.read()
+    except urllib.error.HTTPError as exc:
+        with exc:
+            return exc.code, exc.read()
+
+
+@pytest.mark.parametrize("name", ["p", "x=1/a b+c", "%41", "50%", "é/日本", "a&b;c,d", "it's (1)!", "#?~"])
+def test_a_url_that_googles_library_signed_serves_its_object(cloud, source, name):
+    cloud.storage.put(BUCKET, f"urls/{name}", name.encode())
+    assert fetch(signed_url(cloud, source, f"urls/{name}")) == (200, name.encode())
+
+
+def test_a_signed_url_serves_ranges(cloud, source):
+    cloud.storage.put(BUCKET, "urls/digits", b"0123456789")
+    url = signed_url(cloud, source, "urls/digits")
+    assert fetch(url, headers={"Range": "bytes=2-5"}) == (206, b"2345")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "status"),
+    [
+        ("/tables/a/p?", "/tables/b/p?", 403),
+        ("/tables/a/p?", "/tables/%61/p?", 403),
+        ("/tables/a/p?", "/tables/a//p?", 403),
+        ("Expires=3600", "Expires=3601", 403),
+        ("Expires=3600", "Expires=604801", 400),
+        ("Expires=3600", "Expires=0", 400),
+        ("Expires=3600", "Expires=-1", 400),
+        ("Expires=3600", "Expires=1h", 400),
+        ("GOOG4-RSA", "GOOG4-HMAC", 403),
+        ("gateway%40", "nobody%40", 403),
+        ("%2Fauto%2F", "%2Feu%2F", 400),
+        ("SignedHeaders=host", "SignedHeaders=", 400),
+        ("SignedHeaders=host", "SignedHeaders=host%3Brange", 400),
+        ("&X-Goog-SignedHeaders=host", "", 400),
+        ("&X-Goog-Signature=", "&x=", 400),
+        ("&X-Goog-Signature=", "&generation=1&X-Goog-Signature=", 400),
+        ("&X-Goog-Signature=", "&X-Goog-Signature=00", 403),
+        ("&X-Goog-Signature=", "&X-Goog-Signature=zz", 403),
+        ("X-Goog-Date=2", "X-Goog-Date=3", 400),
+    ],
+)
+def test_a_signed_url_that_was_tampered_with_is_refused(cloud, source, old, new, status):
+    url = signed_url(cloud, source)
+    assert old in url
+    assert fetch(url)[0] == 200
+    found, body = fetch(url.replace(old, new))
+    assert found == status
+    assert b"content" not in body
+
+
+@pytest.mark.parametrize("method", ["PUT", "POST", "DELETE", "HEAD"])
+def test_a_signed_url_serves_its_own_method_only(cloud, source, method):
+    assert fetch(signed_url(cloud, source), method)[0] == 403
+
+
+def test_a_signed_url_is_not_taken_together_with_a_token(cloud, source, session):
+    headers = {"Authorization": f"Bearer {token_of(source, session)}"}
+    assert fetch(signed_url(cloud, source), headers=headers)[0] == 400
+
+
+def test_a_signed_url_ends_by_the_clouds_clock(cloud, source):
+    url = signed_url(cloud, source)
+    cloud.clock.offset = timedelta(minutes=59)
+    assert fetch(url)[0] == 200
+    cloud.clock.offset = timedelta(minutes=61)
+    status, body = fetch(url)
+    assert (status, b"ExpiredToken" in body) == (400, True)
+    cloud.clock.offset = -timedelta(minutes=14)
+    assert fetch(url)[0] == 200
+    cloud.clock.offset = -timedelta(minutes=16)
+    assert fetch(url)[0] == 403
+
+
+def test_a_signed_url_needs_the_signers_own_key_and_rights(cloud, gateway, source):
+    stranger = service_account.Credentials.from_service_account_info(
+        cloud.identity.key_file(ServiceAccount(email=gateway.email))
+    )
+    status, body = fetch(signed_url(cloud, stranger))
+    assert (status, b"SignatureDoesNotMatch" in body) == (403, True)
+    nobody = cloud.identity.register(ServiceAccount(email="nobody@test.iam.gserviceaccount.com"))
+    other = service_account.Credentials.from_service_account_info(cloud.identity.key_file(nobody))
+    assert fetch(signed_url(cloud, other))[0] == 403
+
+
+def test_a_signed_url_may_do_what_it_was_signed_for_if_its_signer_may(cloud):
+    admin = cloud.identity.register(
+        ServiceAccount(
+            email="admin@test.iam.gserviceaccount.com", roles={BUCKET: ("roles/storage.objectAdmin",)}
+        )
+    )
+    key = service_account.Credentials.from_service_account_info(cloud.identity.key_file(admin))
+    cloud.storage.put(BUCKET, "urls/deleted", b"content")
+    assert fetch(signed_url(cloud, key, "urls/deleted", method="DELETE"), "DELETE")[0] in (200, 204)
+    assert fetch(signed_url(cloud, key, "urls/deleted"))[0] == 404
+
+
+def test_an_hmac_keys_signature_is_the_one_that_openssl_makes():
+    query = (
+        "X-Goog-Algorithm=GOOG4-HMAC-SHA256"
+        "&X-Goog-Credential=GOOG1EXAMPLE%2F20261116%2Fauto%2Fstorage%2Fgoog4_request"
+        "&X-Goog-Date=20261116T120000Z&X-Goog-Expires=3600&X-Goog-SignedHeaders=host&X-Goog-Signature="
+        "65f829c2592d2c656239c40094154dbdb956e80ab6d117c1ce497c23c13a925c"
+    )
+    path, headers = "/lake/sales/orders/part-0.parquet", {"Host": "storage.googleapis.com"}
+    read_signed_url("GET", path, query, headers).check_secret("secret")
+    for method, place, secret in (
+        ("PUT", path, "secret"),
+        ("GET", "/lake", "secret"),
+        ("GET", path, "other"),
+    ):
+        with pytest.raises(BadUrl):
+            read_signed_url(method, place, query, headers).check_secret(secret)
+
+
+@pytest.fixture
+def signer(cloud):
+    """An account that Google signs as, and the credentials of one that may ask for it."""
+    sharer = cloud.identity.register(
+        ServiceAccount(email="sharer@test.iam.gserviceaccount.com", roles={BUCKET: (VIEWER,)})
+    )
+    minter = cloud.identity.register(
+        ServiceAccount(email="minter@test.iam.gserviceaccount.com", may_impersonate=(sharer.email,))
+    )
+    return sharer.email, service_account.Credentials.from_service_account_info(
+        cloud.identity.key_file(minter), scopes=[CLOUD_PLATFORM]
+    )
+
+
+def test_a_url_that_google_signed_is_believed_until_its_key_is_gone(cloud, signer, session, monkeypatch):
+    endpoint = f"{cloud.origin}/v1/projects/-/serviceAccounts/{{}}:signBlob"
+    monkeypatch.setattr(iam, "_IAM_SIGN_ENDPOINT", endpoint)
+    email, minter = signer
+    blobs = iam.Signer(Request(session), minter, email)
+    url = signed_url(cloud, service_account.Credentials(blobs, email, ""), life=timedelta(days=1))
+    assert fetch(url)[0] == 200
+    assert cloud.blobs.requests == [1]
+    cloud.blobs.rotate(email)
+    cloud.clock.offset = timedelta(hours=11)
+    assert fetch(url)[0] == 200
+    cloud.clock.offset = timedelta(hours=13)
+    assert fetch(url)[0] == 403
+
+
+def ask_batch(cloud, token, blobs, email):
+    """Send a batch as Google's documentation writes it."""
+    parts = []
+    for number, blob in enumerate(blobs):
+        body = json.dumps({"payload": base64.b64encode(blob).decode()})
+        parts.append(
+            f"--x\r\nContent-Type: application/http\r\nContent-ID: <{number}>\r\n\r\n"
+            f"POST /v1/projects/-/serviceAccounts/{email}:signBlob HTTP/1.1\r\n"
+            f"Content-Type: application/json\r\n\r\n{body}\r\n"
+        )
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "multipart/mixed; boundary=x"}
+    text = "".join(parts) + "--x--\r\n"
+    request = urllib.request.Request(f"{cloud.origin}/batch", text.encode(), headers, method="POST")
+    try:
+        with urllib.request.urlopen(request) as response:
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as exc:
+        with exc:
+            return exc.code, exc.read().decode()
+
+
+def test_a_batch_is_answered_part_by_part(cloud, signer, session):
+    email, minter = signer
+    token = token_of(minter, session)
+    cloud.blobs.spoil = lambda number: 429 if number == 1 else None
+    status, text = ask_batch(cloud, token, [b"a", b"b", b"c"], email)
+    assert status == 200
+    assert text.count("HTTP/1.1 200 OK") == text.count("signedBlob") == 2
+    assert text.count("HTTP/1.1 429") == text.count("Retry-After: 7") == 1
+    # Backwards: whoever goes by the order is found out.
+    assert text.index("<response-2>") < text.index("<response-1>") < text.index("<response-0>")
+    assert (cloud.blobs.requests, cloud.blobs.signed) == ([3], [b"a", b"c"])
+
+
+def test_a_batch_of_more_than_a_hundred_or_where_there_are_none_is_refused(cloud, signer, session):
+    email, minter = signer
+    token = token_of(minter, session)
+    assert ask_batch(cloud, token, [b"a"] * 101, email)[0] == 400
+    cloud.blobs.takes_batches = False
+    assert ask_batch(cloud, token, [b"a"], email)[0] == 404
+    assert cloud.blobs.signed == []
+
+
+def test_to_sign_as_an_account_needs_its_role(cloud, signer, source, session):
+    email, minter = signer
+    for token, word in ((token_of(source, session), "403"), ("garbage", "401")):
+        status, text = ask_batch(cloud, token, [b"a"], email)
+        assert (status, f"HTTP/1.1 {word}" in text) == (200, True)
+    assert "HTTP/1.1 403" in ask_batch(cloud, token_of(minter, session), [b"a"], "other@test.example")[1]
+    assert cloud.blobs.signed == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,19 +12,22 @@ import pytest
 
 from tests.e2e.official_client import PYTHON, require_environment
 from tests.e2e.recipient_jars import spark_jars
-from tests.oracles.plan import TABLES
+from tests.oracles.plan import HISTORIES, MORE_HISTORIES, TABLES
 from tests.repository import ROOT
 from tests.stores.process import running
 
 _DONE = "done.json"
-_TIMEOUT_SECONDS = 1800
+_START_SECONDS = 120
+# Six on a quiet machine.
+_TABLE_SECONDS = 30
 
 
 class SparkTables:
     """Each table has a directory: the table itself, and what Spark says of every version of it."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, names: Sequence[str]) -> None:
         self.directory = directory
+        self.names = names
         self.said = cache(self._said)
 
     def path(self, name: str) -> Path:
@@ -36,11 +40,24 @@ class SparkTables:
 
 
 @pytest.fixture(scope="session")
-def spark_tables(tmp_path_factory: pytest.TempPathFactory) -> SparkTables:
+def spark_tables(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> SparkTables:
     require_environment()
     directory = tmp_path_factory.mktemp("spark-tables")
-    write_tables(directory, *TABLES)
-    return SparkTables(directory)
+    names = _asked_for(request.session.items)
+    write_tables(directory, *names)
+    return SparkTables(directory, names)
+
+
+def _asked_for(items: Sequence[pytest.Item]) -> Sequence[str]:
+    """Return the tables that tests of this run are about: Spark takes seconds for each."""
+    using = [
+        item for item in items if isinstance(item, pytest.Function) and "spark_tables" in item.fixturenames
+    ]
+    named = {item.callspec.params["name"] for item in using if hasattr(item, "callspec")}
+    # A test without a table of its own looks at all histories.
+    if any(not hasattr(item, "callspec") for item in using):
+        named |= set(HISTORIES)
+    return [name for name in (*TABLES, *MORE_HISTORIES) if name in named]
 
 
 def write_tables(directory: Path, *names: str) -> None:
@@ -59,6 +76,6 @@ def write_tables(directory: Path, *names: str) -> None:
         log_file=directory / "log",
         ready=(directory / _DONE).exists,
         env=env,
-        timeout=_TIMEOUT_SECONDS,
+        timeout=_START_SECONDS + _TABLE_SECONDS * len(names),
     ):
         pass

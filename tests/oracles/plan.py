@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-HISTORIES = tuple(f"history_{seed:02}" for seed in range(40))
+# How long a history is at least, after the table was made.
+COMMITS = 12
+HISTORIES = tuple(f"history_{seed:03}" for seed in range(40))
+# Of `make test-deep`.
+MORE_HISTORIES = tuple(f"history_{seed:03}" for seed in range(40, 200))
 
 # A table for each thing that a log or a file may hold.
 FEATURES = (

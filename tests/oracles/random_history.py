@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from tests.oracles.plan import COMMITS
 from tests.oracles.spark_table import SparkTable
 
-COMMITS = 12
 _PARTS = ("north", "south", "a b", "50%", None)
 _CHECKPOINT_CHANCE = 0.15
 # What each step is worth: some take Spark ten times as long as others.
@@ -71,7 +71,7 @@ def shape_of(random: Random) -> Shape:
     return Shape(
         partitioned=random.random() < 0.5,
         vectors=random.random() < 0.5,
-        feed=random.random() < 0.5,
+        feed=random.random() < 0.8,
         mapping=random.choice(("none", "none", "name", "id")),
         v2_checkpoints=random.random() < 0.25,
         times_in_commits=random.random() < 0.25,
@@ -171,11 +171,11 @@ class RandomHistory:
         self._table.run(f"ALTER TABLE @T SET TBLPROPERTIES ('note' = '{self._random.randrange(99)}')")
 
     def _record_changes(self) -> None:
+        """Put down the changes of every version: all at once, or one by one where Spark refuses the whole."""
         latest = self._table.latest
-        self._table.record_changes(0, latest)
-        for _ in range(2):
-            first, last = sorted(self._random.choices(range(latest + 1), k=2))
-            self._table.record_changes(first, last)
+        if not self._table.record_changes(0, latest):
+            for version in range(latest + 1):
+                self._table.record_changes(version, version)
 
     def _rows(self, count: int) -> str:
         columns = self._columns()

@@ -21,7 +21,7 @@ def start_session(jars: Path, scratch: Path) -> SparkSession:
         "spark.local.dir": str(scratch / "local"),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "1g",
+        "spark.driver.memory": "3g",
         "spark.sql.session.timeZone": "UTC",
         # What is read back is the log, and not what Spark remembers of it.
         "spark.databricks.delta.allFilesInCrc.enabled": "false",
@@ -63,5 +63,5 @@ _FOR_SPEED = {
     # Without a checksum beside every file.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Duser.timezone=UTC",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Xmn768m -XX:MetaspaceSize=384m -Duser.timezone=UTC",
 }

@@ -76,7 +76,8 @@ class SparkTable:
         if newest.version() >= first:
             self._versions[newest.version()] = self._said(newest)
 
-    def record_changes(self, first: int, last: int) -> None:
+    def record_changes(self, first: int, last: int) -> bool:
+        """Put down the changes of a range; tell whether Spark reads it."""
         reader = self.spark.read.format("delta").option("readChangeFeed", "true")
         ranged = reader.option("startingVersion", first).option("endingVersion", last)
         said: Said = {"first": first, "last": last}
@@ -88,6 +89,7 @@ class SparkTable:
         # A range whose files a vacuum took is nothing to compare.
         if "FILE" not in said.get("error", ""):
             self._changes.append(said)
+        return "error" not in said
 
     def close(self) -> None:
         for name in self._settings:
@@ -95,11 +97,12 @@ class SparkTable:
         self.forget()
 
     def save(self) -> None:
-        history = self.spark.sql(f"DESCRIBE HISTORY delta.`{self.path}`").select("version", "timestamp")
-        for row in history.collect():
+        history = self.spark.sql(f"DESCRIBE HISTORY delta.`{self.path}`")
+        for row in history.select("version", "timestamp", "operation").collect():
             if row.version in self._versions:
                 moment = row.timestamp.replace(tzinfo=UTC)
                 self._versions[row.version]["timestamp"] = round(moment.timestamp() * 1000)
+                self._versions[row.version]["operation"] = row.operation
         for version, state in self._versions.items():
             state["readable"] = self._is_readable(version)
         said = {"versions": self._versions, "changes": self._changes}

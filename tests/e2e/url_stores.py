@@ -1,0 +1,290 @@
+"""Each kind of store that URLs are signed for, with the storage entry that a gateway has for it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from azure.storage.blob import BlobServiceClient
+
+from tests.certificates import new_authority
+from tests.components import AZURE_DOUBLE, AZURITE, FAKE_GCS_SERVER, GCP_DOUBLE, MINIO, R2_DOUBLE, SEAWEEDFS
+from tests.doubles.azure import StorageAccount
+from tests.doubles.azure_oauth import Principal, running_login
+from tests.doubles.gcp import GoogleCloud, running_gcp
+from tests.doubles.gcp_identity import ServiceAccount
+from tests.doubles.r2 import ApiToken, running_r2
+from tests.doubles.server import Clock, serving
+from tests.stores.azurite import Azurite
+from tests.stores.minio import Minio
+from tests.stores.s3 import Keys
+from tests.stores.seaweedfs import SeaweedFS
+
+Put = Callable[[str, bytes], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UrlStore:
+    """A place for tables below ``prefix``."""
+
+    name: str
+    prefix: str
+    vendor: str
+    options: dict[str, Any] = field(repr=False)
+    # Where URLs lead to: all that comes before a key of this place.
+    origin: str
+    put: Put = field(repr=False)
+    # The store's time, where it can be moved.
+    clock: Clock | None = None
+
+    @property
+    def storage(self) -> dict[str, Any]:
+        """Return the entry of ``storages``."""
+        return {"name": self.name, "prefix": self.prefix, "vendor": self.vendor, "options": self.options}
+
+
+@contextmanager
+def seaweedfs_store(request: pytest.FixtureRequest, _: Path) -> Iterator[UrlStore]:
+    """SeaweedFS, whose URLs are signed with the session of a role, and with a region of their own."""
+    store: SeaweedFS = request.getfixturevalue("seaweedfs")
+    bucket = store.make_bucket(f"lake-urls-{secrets.token_hex(4)}")
+    yield UrlStore(
+        name="seaweedfs",
+        prefix=f"s3://{bucket}",
+        vendor="s3",
+        options={
+            "profile": "seaweedfs",
+            "endpoint": store.endpoint,
+            "region": "weed-north-1",
+            "identity": _keys(store.gateway) | {"assumeRole": {"arn": store.role_arn}},
+        },
+        origin=f"{store.endpoint}/{bucket}/",
+        put=lambda key, body: store.put(bucket, key, body),
+    )
+
+
+@contextmanager
+def minio_store(request: pytest.FixtureRequest, _: Path) -> Iterator[UrlStore]:
+    """MinIO, whose URLs are signed with keys that have no end."""
+    store: Minio = request.getfixturevalue("minio")
+    bucket = store.make_bucket(f"lake-urls-{secrets.token_hex(4)}")
+    yield UrlStore(
+        name="minio",
+        prefix=f"s3://{bucket}",
+        vendor="s3",
+        options={"profile": "minio", "endpoint": store.endpoint, "identity": _keys(store.gateway)},
+        origin=f"{store.endpoint}/{bucket}/",
+        put=lambda key, body: store.put(bucket, key, body),
+    )
+
+
+@contextmanager
+def aws_store(request: pytest.FixtureRequest, _: Path) -> Iterator[UrlStore]:
+    """The vendor for AWS, at an address of its own: behind it a store that verifies."""
+    store: Minio = request.getfixturevalue("minio")
+    bucket = store.make_bucket(f"lake-urls-{secrets.token_hex(4)}")
+    yield UrlStore(
+        name="aws",
+        prefix=f"s3://{bucket}",
+        vendor="aws",
+        options={"region": store.region, "endpoint": store.endpoint, "identity": _keys(store.gateway)},
+        origin=f"{store.endpoint}/{bucket}/",
+        put=lambda key, body: store.put(bucket, key, body),
+    )
+
+
+@contextmanager
+def r2_store(request: pytest.FixtureRequest, _: Path) -> Iterator[UrlStore]:
+    store: SeaweedFS = request.getfixturevalue("seaweedfs")
+    bucket = store.make_bucket(f"r2-urls-{secrets.token_hex(4)}")
+    with running_r2(store) as service:
+        token = service.register(ApiToken(permission="object-read-only", buckets=(bucket,)))
+        yield UrlStore(
+            name="r2",
+            prefix=f"s3://{bucket}",
+            vendor="r2",
+            options={
+                "accountId": service.account,
+                "endpoint": service.endpoint,
+                "identity": {
+                    "kind": "keys",
+                    "accessKeyId": token.access_key_id,
+                    "secretAccessKey": {"value": token.secret_access_key},
+                },
+            },
+            origin=f"{service.endpoint}/{bucket}/",
+            put=lambda key, body: store.put(bucket, key, body),
+            clock=service.clock,
+        )
+
+
+@contextmanager
+def azure_key_store(request: pytest.FixtureRequest, _: Path) -> Iterator[UrlStore]:
+    """Azurite, which verifies by itself what the account's own key has signed."""
+    azurite: Azurite = request.getfixturevalue("azurite")
+    container = _make_container(azurite)
+    key = {"value": base64.b64encode(azurite.key).decode()}
+    yield UrlStore(
+        name="azure-key",
+        prefix=f"abfss://{container}@{azurite.account}.dfs.core.windows.net",
+        vendor="azure",
+        options={"identity": {"kind": "accountKey", "accountKey": key}, "blobEndpoint": azurite.endpoint},
+        origin=f"{azurite.endpoint}/{container}/",
+        put=_blob_put(azurite, container),
+    )
+
+
+@contextmanager
+def azure_delegated_store(request: pytest.FixtureRequest, directory: Path) -> Iterator[UrlStore]:
+    """A storage account that lends keys, to whoever has a token of its tenant's login."""
+    azurite: Azurite = request.getfixturevalue("azurite")
+    container = _make_container(azurite)
+    authority, clock = new_authority(directory / "login"), Clock()
+    with running_login(clock, authority.issue("login")) as login:
+        principal = login.register(Principal(secret="its-secret"))
+        # Its clients cannot be given a certificate, and the login must have one.
+        account = StorageAccount(azurite=azurite, login=login, clock=clock, assumes_https=True)
+        with serving(account.app()) as origin:
+            account.origin = origin
+            yield UrlStore(
+                name="azure-delegated",
+                prefix=f"abfss://{container}@{azurite.account}.dfs.core.windows.net",
+                vendor="azure",
+                options={
+                    "identity": {
+                        "kind": "clientSecret",
+                        "tenantId": login.tenant,
+                        "clientId": principal.client_id,
+                        "clientSecret": {"value": "its-secret"},
+                    },
+                    "authority": login.origin,
+                    "blobEndpoint": account.endpoint,
+                    "caFile": str(authority.ca),
+                },
+                origin=f"{account.endpoint}/{container}/",
+                put=_blob_put(azurite, container),
+                clock=clock,
+            )
+
+
+@contextmanager
+def gcs_rsa_store(request: pytest.FixtureRequest, _: Path) -> Iterator[UrlStore]:
+    """Google Cloud Storage, whose URLs are signed with a service account's key."""
+    with running_gcp(request.getfixturevalue("fake_gcs")) as cloud:
+        bucket = cloud.storage.make_bucket(f"urls-{secrets.token_hex(4)}")
+        yield _gcs("gcs-rsa", cloud, bucket, {"identity": _key_of(cloud, _reader(cloud, bucket))})
+
+
+@contextmanager
+def gcs_hmac_store(request: pytest.FixtureRequest, _: Path) -> Iterator[UrlStore]:
+    """The same, whose URLs are signed with an HMAC key."""
+    with running_gcp(request.getfixturevalue("fake_gcs")) as cloud:
+        bucket = cloud.storage.make_bucket(f"urls-{secrets.token_hex(4)}")
+        account, secret = _reader(cloud, bucket), secrets.token_urlsafe(30)
+        cloud.hmac_keys["GOOG1EXAMPLE"] = (secret, account.email)
+        signing = {"kind": "hmac", "accessId": "GOOG1EXAMPLE", "secret": {"value": secret}}
+        yield _gcs("gcs-hmac", cloud, bucket, {"identity": _key_of(cloud, account), "signing": signing})
+
+
+@contextmanager
+def gcs_keyless_store(request: pytest.FixtureRequest, _: Path) -> Iterator[UrlStore]:
+    """The same, whose URLs Google itself signs for an account that the gateway may sign as."""
+    with running_gcp(request.getfixturevalue("fake_gcs")) as cloud:
+        bucket = cloud.storage.make_bucket(f"urls-{secrets.token_hex(4)}")
+        account = _reader(cloud, bucket)
+        gateway = cloud.identity.register(
+            ServiceAccount(
+                email="gateway@test.iam.gserviceaccount.com",
+                may_impersonate=(account.email,),
+                roles=account.roles,
+            )
+        )
+        signing = {"kind": "signBlob", "serviceAccount": account.email}
+        yield _gcs("gcs-keyless", cloud, bucket, {"identity": _key_of(cloud, gateway), "signing": signing})
+
+
+Run = Callable[[pytest.FixtureRequest, Path], Any]
+
+
+def _store(run: Run, name: str, *components: str, system: bool = True) -> Any:
+    marks = [pytest.mark.component(*components), *([pytest.mark.system] if system else [])]
+    return pytest.param(run, id=name, marks=marks)
+
+
+GCS_COMPONENTS = (GCP_DOUBLE, FAKE_GCS_SERVER)
+
+SEAWEEDFS_STORE = _store(seaweedfs_store, "seaweedfs", SEAWEEDFS, system=False)
+MINIO_STORE = _store(minio_store, "minio", MINIO)
+AZURE_KEY_STORE = _store(azure_key_store, "azure-key", AZURITE)
+R2_STORE = _store(r2_store, "r2", R2_DOUBLE, SEAWEEDFS, system=False)
+AZURE_DELEGATED_STORE = _store(azure_delegated_store, "azure-delegated", AZURE_DOUBLE, AZURITE)
+GCS_RSA_STORE = _store(gcs_rsa_store, "gcs-rsa", *GCS_COMPONENTS)
+
+STORES = (
+    SEAWEEDFS_STORE,
+    MINIO_STORE,
+    _store(aws_store, "aws", MINIO),
+    R2_STORE,
+    AZURE_KEY_STORE,
+    AZURE_DELEGATED_STORE,
+    GCS_RSA_STORE,
+    _store(gcs_hmac_store, "gcs-hmac", *GCS_COMPONENTS),
+    _store(gcs_keyless_store, "gcs-keyless", *GCS_COMPONENTS),
+)
+# Those whose time a test can move.
+CLOCKED_STORES = (R2_STORE, AZURE_DELEGATED_STORE, GCS_RSA_STORE)
+
+
+def _keys(keys: Keys) -> dict[str, Any]:
+    return {
+        "kind": "keys",
+        "accessKeyId": keys.access_key_id,
+        "secretAccessKey": {"value": keys.secret_access_key},
+    }
+
+
+def _make_container(azurite: Azurite) -> str:
+    name = f"urls-{secrets.token_hex(4)}"
+    with _owner(azurite) as service:
+        service.create_container(name)
+    return name
+
+
+def _blob_put(azurite: Azurite, container: str) -> Put:
+    def put(key: str, body: bytes) -> None:
+        with _owner(azurite) as service:
+            service.get_blob_client(container, key).upload_blob(body, overwrite=True)
+
+    return put
+
+
+def _owner(azurite: Azurite) -> BlobServiceClient:
+    return BlobServiceClient(azurite.endpoint, credential=base64.b64encode(azurite.key).decode())
+
+
+def _reader(cloud: GoogleCloud, bucket: str) -> ServiceAccount:
+    roles: dict[str, tuple[str, ...]] = {bucket: ("roles/storage.objectViewer",)}
+    return cloud.identity.register(ServiceAccount(email="reader@test.iam.gserviceaccount.com", roles=roles))
+
+
+def _key_of(cloud: GoogleCloud, account: ServiceAccount) -> dict[str, Any]:
+    return {"kind": "serviceAccount", "key": {"value": json.dumps(cloud.identity.key_file(account))}}
+
+
+def _gcs(name: str, cloud: GoogleCloud, bucket: str, options: dict[str, Any]) -> UrlStore:
+    return UrlStore(
+        name=name,
+        prefix=f"gs://{bucket}",
+        vendor="gcp",
+        options={"storageEndpoint": cloud.origin, "iamEndpoint": cloud.origin, **options},
+        origin=f"{cloud.origin}/{bucket}/",
+        put=lambda key, body: cloud.storage.put(bucket, key, body),
+        clock=cloud.clock,
+    )

@@ -1,0 +1,181 @@
+"""A Redis that is slow, resets connections, swallows answers or is gone, under load: every URL is right."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass, field
+
+import pytest
+
+from gateway.ports import SigningCost
+from tests.components import REDIS, TOXIPROXY, VALKEY
+from tests.integration.replica import until
+from tests.integration.signing_replica import SigningReplica, assert_right, signing_replica
+from tests.stores.redis import redis_program, running_server, valkey_program
+from tests.stores.toxiproxy import running_toxiproxy
+
+pytestmark = [pytest.mark.component(TOXIPROXY), pytest.mark.system]
+
+ALWAYS = {"redis": "always", "memory": "64KiB"}
+# Both ways to share: without a lease, and with one.
+COSTS = SigningCost.PRIVATE_KEY, SigningCost.CALL
+PAGES, CLIENTS = 12, 6
+TOXICS = {
+    "latency": {"latency": 1000, "jitter": 800},
+    "reset_peer": {"timeout": 0},
+    "timeout": {"timeout": 0},
+    "slow_close": {"delay": 2000},
+    "limit_data": {"bytes": 5000},
+    "bandwidth": {"rate": 20},
+    "slicer": {"average_size": 64, "size_variation": 32, "delay": 500},
+}
+
+
+# The others are slow, and may be quick enough.
+FELT = {"latency", "reset_peer", "timeout", "limit_data"}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(valkey_program, id="valkey", marks=pytest.mark.component(VALKEY)),
+        pytest.param(redis_program, id="redis", marks=pytest.mark.component(REDIS)),
+    ],
+)
+def server(request, tmp_path_factory):
+    with running_server(request.param(), tmp_path_factory.mktemp("server")) as server:
+        yield server
+
+
+@pytest.fixture
+def proxy(server, tmp_path):
+    client = server.client()
+    client.flushall()
+    client.config_set("maxmemory", 0)
+    with running_toxiproxy(tmp_path, server.port) as proxy:
+        yield proxy
+
+
+@dataclass
+class Load:
+    """Asks replicas for pages until it is told to stop; each answer is checked."""
+
+    replicas: tuple[SigningReplica, ...]
+    is_over: bool = False
+    answers: int = 0
+    by_page: dict[int, set[tuple[str, ...]]] = field(default_factory=dict)
+
+    async def run(self) -> None:
+        await asyncio.gather(*(self._ask(random.Random(number)) for number in range(CLIENTS)))
+
+    async def _ask(self, chance: random.Random) -> None:
+        while not self.is_over:
+            page = chance.randrange(PAGES)
+            urls = await chance.choice(self.replicas).urls(page)
+            assert_right(urls, page)
+            self.by_page.setdefault(page, set()).add(tuple(urls))
+            self.answers += 1
+            await asyncio.sleep(0.005)
+
+
+def failures(replica: SigningReplica) -> float:
+    return replica.errors("timeout") + replica.errors("connection")
+
+
+@pytest.mark.parametrize("cost", COSTS)
+@pytest.mark.parametrize("toxic", TOXICS)
+async def test_faults_on_the_way_cost_time_and_nothing_else(proxy, toxic, cost):
+    url = f"redis://127.0.0.1:{proxy.port}"
+    async with (
+        signing_replica(cost, urls=ALWAYS, url=url, timeout="200ms") as one,
+        signing_replica(cost, urls=ALWAYS, url=url, timeout="200ms") as two,
+    ):
+        load = Load((one, two))
+        task = asyncio.create_task(load.run())
+        await until(lambda: load.answers > 50 or task.done())
+        await asyncio.to_thread(proxy.add, toxic, **TOXICS[toxic])
+        before = load.answers
+        await until(lambda: load.answers > before + 50 or task.done())
+        if toxic in FELT:
+            await until(lambda: (failures(one) and failures(two)) or task.done())
+        await asyncio.to_thread(proxy.remove, toxic)
+        await until(lambda: (one.is_up and two.is_up) or task.done())
+        load.is_over = True
+        await task
+    # Equal by construction, wherever they came from.
+    assert all(len(answers) == 1 for answers in load.by_page.values())
+
+
+@pytest.mark.parametrize("cost", COSTS)
+async def test_sessions_go_on_when_redis_is_gone_and_back(proxy, cost):
+    url = f"redis://127.0.0.1:{proxy.port}"
+    async with (
+        signing_replica(cost, has_sessions=True, urls=ALWAYS, url=url, timeout="500ms") as one,
+        signing_replica(cost, has_sessions=True, urls=ALWAYS, url=url, timeout="500ms") as two,
+    ):
+        # Pages that only one of them signs, so that both have the session.
+        for number, replica in enumerate((one, two)):
+            assert_right(await replica.urls(PAGES + number), PAGES + number)
+        load = Load((one, two))
+        task = asyncio.create_task(load.run())
+        await until(lambda: load.answers > 30 or task.done())
+        await asyncio.to_thread(proxy.set_enabled, enabled=False)
+        await until(lambda: not (one.is_up or two.is_up) or task.done())
+        before = load.answers
+        await until(lambda: load.answers > before + 50 or task.done())
+        await asyncio.to_thread(proxy.set_enabled, enabled=True)
+        await until(lambda: (one.is_up and two.is_up) or task.done())
+        load.is_over = True
+        await task
+        # Each has it in memory.
+        assert len(one.vendor.minted) + len(two.vendor.minted) == 1
+
+
+@pytest.mark.parametrize("cost", COSTS)
+async def test_somebody_who_swaps_cuts_and_spoils_values_under_load_never_gets_a_wrong_url_out(server, cost):
+    client = server.client()
+    client.flushall()
+    async with (
+        signing_replica(cost, urls=ALWAYS, url=server.url) as one,
+        signing_replica(cost, urls=ALWAYS, url=server.url) as two,
+    ):
+        load = Load((one, two))
+        task = asyncio.create_task(load.run())
+        chance = random.Random(7)
+        for _ in range(60):
+            await asyncio.to_thread(_spoil, client, chance)
+            await asyncio.sleep(0.02)
+        load.is_over = True
+        await task
+        assert one.errors("unreadable") + two.errors("unreadable") > 0
+        assert one.is_up
+        assert two.is_up
+    assert all(len(answers) == 1 for answers in load.by_page.values())
+
+
+async def test_a_redis_that_fills_up_under_load_is_a_miss(server):
+    client = server.client()
+    client.flushall()
+    async with signing_replica(urls=ALWAYS, url=server.url) as one:
+        load = Load((one,))
+        task = asyncio.create_task(load.run())
+        await until(lambda: load.answers > 30 or task.done())
+        client.flushall()
+        client.config_set("maxmemory", 1)
+        await until(lambda: one.errors("full") > 5 or task.done())
+        client.config_set("maxmemory", 0)
+        before = one.served("redis")
+        await until(lambda: one.served("redis") > before or task.done())
+        load.is_over = True
+        await task
+
+
+def _spoil(client, chance: random.Random) -> None:
+    names = client.keys("*:v")
+    if len(names) < 2:
+        return
+    name, other = chance.sample(names, 2)
+    value, another = client.get(name) or b"", client.get(other) or b""
+    spoilt = chance.choice([another, value[: len(value) // 2], value[::-1], b"garbage", another + value])
+    client.set(name, spoilt, px=60_000)
