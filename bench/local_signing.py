@@ -18,7 +18,7 @@ from typing import cast
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from grpc import aio
 
-from gateway.domain.file_path import encode_path
+from gateway.domain.file_path import Paths, encode_path
 from gateway.domain.grant import Audience, Grant
 from gateway.domain.key import Key, Keys
 from gateway.domain.location import parse_location
@@ -100,7 +100,7 @@ def _signer() -> Work:
     signer, window = _local_signer(), window_at(NOON, LIFE, URL_PARTS, b"orders")
 
     async def work() -> object:
-        return await signer.sign(TABLE, PATHS, window)
+        return await signer.sign(TABLE, Paths.of(PATHS), window)
 
     return work
 

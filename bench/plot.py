@@ -89,19 +89,19 @@ def _charts(found: Mapping[str, Any]) -> Iterator[Chart]:
             f"{kind}, {state}" for state in ("cold", "warm") for kind in ("by statistics", "by partition")
         ]
         series = {kind: _series(predicate, kind) for kind in kinds}
-        yield Chart(title="Keeping 1% by a predicate", unit=_seconds, series=series)
+        yield Chart(title="Keeping 1% by a predicate", unit=in_seconds, series=series)
     if query := found.get("query"):
         yield from _query_charts(query["delta"])
     if predicate := found.get("predicate"):
         series = {name: _series(predicate, f"by statistics, {_turned(name)}, in all") for name in _GATEWAYS}
-        yield Chart(title="A query that keeps 1%, in all", unit=_seconds, series=series)
+        yield Chart(title="A query that keeps 1%, in all", unit=in_seconds, series=series)
 
 
 def _load_charts(load: Mapping[str, Any]) -> Iterator[Chart]:
     figures = {
-        "load": ("Reading a log, processor time", _seconds),
-        "refresh": ("One commit more, processor time", _seconds),
-        "peak": ("Reading a log, peak memory", _bytes),
+        "load": ("Reading a log, processor time", in_seconds),
+        "refresh": ("One commit more, processor time", in_seconds),
+        "peak": ("Reading a log, peak memory", in_bytes),
     }
     for figure, (title, unit) in figures.items():
         series = {name: _series(load, figure, name) for name in ("own", "deltalake")}
@@ -118,16 +118,16 @@ def _query_charts(tables: Mapping[str, Any]) -> Iterator[Chart]:
         name: {size: us * size / 1e6 for size, us in _series(tables, name, "cpu_us").items()}
         for name in _GATEWAYS
     }
-    yield Chart(title="A full query, processor time", unit=_seconds, series=cpu)
+    yield Chart(title="A full query, processor time", unit=in_seconds, series=cpu)
     first = {
         name: {size: ms / 1e3 for size, ms in _series(tables, name, "first_ms").items()} for name in _GATEWAYS
     }
-    yield Chart(title="A full query, until its first line", unit=_seconds, series=first)
+    yield Chart(title="A full query, until its first line", unit=in_seconds, series=first)
     peak = {
         name.partition(",")[0]: {size: mb * 1e6 for size, mb in _series(tables, name, "peak_mb").items()}
         for name in _GATEWAYS[1::2]
     }
-    yield Chart(title="A full query, peak memory", unit=_bytes, series=peak)
+    yield Chart(title="A full query, peak memory", unit=in_bytes, series=peak)
 
 
 def _series(figures: Mapping[str, Any], *path: str) -> Series:
@@ -193,7 +193,7 @@ def _draw_line(series: Series, across: _Axis, up: _Axis, colour: str) -> Iterato
 
 
 def _draw_legend(number: int, name: str) -> Iterator[str]:
-    x, y = _LEFT + number % 2 * 124, 40 + number // 2 * 16
+    x, y = _LEFT - 30 + number % 2 * 130, 40 + number // 2 * 16
     yield f'<circle cx="{x + 4}" cy="{y - 4}" r="4" fill="{_COLOURS[number]}"/>'
     yield _text(name, x + 13, y)
 
@@ -213,12 +213,12 @@ def _count(value: float) -> str:
     return f"{value / 1e6:,.0f}M" if value >= 1e6 else f"{value / 1e3:,.0f}k"
 
 
-def _seconds(value: float) -> str:
+def in_seconds(value: float) -> str:
     for factor, unit in ((1, "s"), (1e-3, "ms"), (1e-6, "us")):
         if value >= factor * 0.999:
             return f"{value / factor:,.0f} {unit}"
     return f"{value * 1e9:,.0f} ns"
 
 
-def _bytes(value: float) -> str:
+def in_bytes(value: float) -> str:
     return f"{value / 1e9:,.0f} GB" if value >= 0.999e9 else f"{value / 1e6:,.0f} MB"

@@ -15,10 +15,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
+from bench.engine import DELTALAKE, OWN, Taken, running_engine
 from bench.logs import ADDS, COMMITS, REMOVES, STATS_BYTES, BenchLog, write_log
 from bench.machine import describe_machine
 from bench.plot import GROWTH, draw_growth
-from bench.snapshot_engine import DELTALAKE, OWN, Taken, running_engine
 
 ROUNDS = 5
 SMALL = 100

@@ -17,13 +17,13 @@ from statistics import median
 
 import polars as pl
 
+from bench.engine_own import OwnEngine
 from bench.logs import FIRST_ID, ROWS_PER_FILE, BenchLog, write_log
 from bench.machine import describe_machine
 from bench.peers import PREFIX, cpu_seconds, origin_of
 from bench.plot import GROWTH, draw_growth
-from bench.snapshot_answer import Question, ask
-from bench.snapshot_own import OwnEngine
 from bench.snapshot_query import HEAD_LINES, MODES, running_gateway
+from bench.timed_query import Question, ask
 from gateway.services.snapshot.predicate.hints import parse_hints
 from gateway.services.snapshot.predicate.prune import find_kept
 from gateway.services.snapshot.state.snapshot import Snapshot

@@ -17,14 +17,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
+from bench.bare_stream import streaming
+from bench.engine import DELTALAKE, running_engine
+from bench.engine_worker import peak_memory
 from bench.logs import BenchLog, write_log
 from bench.machine import describe_machine
 from bench.peers import PREFIX, cpu_seconds, origin_of
 from bench.plot import GROWTH, draw_growth
-from bench.snapshot_answer import CAPABILITIES, Answered, Question, ask
-from bench.snapshot_engine import DELTALAKE, running_engine
-from bench.snapshot_stream import streaming
-from bench.snapshot_worker import peak_memory
+from bench.timed_query import CAPABILITIES, Answered, Question, ask
 from gateway.commands.bearer import hash_of
 from tests.deployments import Deployment, all_in_one, split
 

@@ -23,7 +23,7 @@ PIECE = 1024 * 1024
 def streaming(body: Path) -> Iterator[tuple[str, int]]:
     """Serve the content of a file at any path; give the origin and the process."""
     port = free_port()
-    command = [sys.executable, "-m", "bench.snapshot_stream", str(port), str(body)]
+    command = [sys.executable, "-m", "bench.bare_stream", str(port), str(body)]
     pipe = subprocess.PIPE
     # It ends when its standard input does, however this process ends.
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=ROOT) as process:

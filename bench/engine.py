@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from tests.e2e.official_client import PYTHON, environment
 from tests.repository import ROOT
 
-OWN = (sys.executable, "-m", "bench.snapshot_own")
-DELTALAKE = (str(PYTHON), "-m", "bench.snapshot_deltalake")
+OWN = (sys.executable, "-m", "bench.engine_own")
+DELTALAKE = (str(PYTHON), "-m", "bench.engine_deltalake")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bench.snapshot_worker import serve
+from bench.engine_worker import serve
 
 
 class Deltalake:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from bench.snapshot_worker import serve
+from bench.engine_worker import serve
 from gateway.domain.location import parse_location
 from gateway.ports import utcnow
 from gateway.services.snapshot.log.table_log import TableLog

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import OK, HTTPConnection, HTTPResponse
 from pathlib import Path
@@ -24,6 +26,7 @@ class Question:
     response_format: str
     # What the body of the request says.
     asked: str = "{}"
+    encoding: str = "identity"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,17 +34,18 @@ class Answered:
     first_line: float
     whole: float
     lines: int
+    # Of the body, as it came.
     size: int
 
 
 def ask(origin: str, question: Question, copy: Path | None = None) -> Answered:
-    """Ask a query without compression; a copy of the answer can be kept."""
+    """Ask a query; a copy of the answer can be kept."""
     url = urlsplit(origin)
     connection = HTTPConnection(url.hostname or "", url.port, timeout=TIMEOUT)
     headers = {
         "Authorization": f"Bearer {question.token}",
         "Content-Type": "application/json",
-        "Accept-Encoding": "identity",
+        "Accept-Encoding": question.encoding,
         "delta-sharing-capabilities": CAPABILITIES[question.response_format],
     }
     try:
@@ -60,11 +64,21 @@ def ask(origin: str, question: Question, copy: Path | None = None) -> Answered:
 
 def _read(response: HTTPResponse, copy: BinaryIO | None, began: float) -> Answered:
     first_line, lines, size = 0.0, 0, 0
+    decode = _decoder(response.headers.get("Content-Encoding", "identity"))
     while piece := response.read1(_PIECE):
+        size += len(piece)
+        piece = decode(piece)
         lines += piece.count(b"\n")
         if lines and not first_line:
             first_line = perf_counter() - began
-        size += len(piece)
         if copy is not None:
             copy.write(piece)
     return Answered(first_line=first_line, whole=perf_counter() - began, lines=lines, size=size)
+
+
+def _decoder(encoding: str) -> Callable[[bytes], bytes]:
+    if encoding == "identity":
+        return bytes
+    if encoding == "gzip":
+        return zlib.decompressobj(wbits=31).decompress
+    raise RuntimeError(f"an answer came in {encoding}")
