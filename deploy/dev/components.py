@@ -150,6 +150,7 @@ COMPONENTS = {
             expected="5 minutes",
         ),
         SystemProgram(name="redis", package="redis-server", program="redis-server", expected="10 seconds"),
+        SystemProgram(name="nginx", package="nginx-light", program="nginx", expected="10 seconds"),
     )
 }
 
