@@ -26,10 +26,12 @@ class GatewayError(Exception):
 
     default_code: ClassVar[str] = "INTERNAL_ERROR"
 
-    def __init__(self, message: str, *, error_code: str | None = None) -> None:
+    def __init__(self, message: str, *, error_code: str | None = None, fault: object = None) -> None:
         super().__init__(message)
         self.message = message
         self.error_code = error_code or self.default_code
+        # What the service that raises it knows besides, for itself: it crosses no channel.
+        self.fault = fault
 
 
 class InvalidArgument(GatewayError):

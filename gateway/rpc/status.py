@@ -41,11 +41,6 @@ Handler = Any  # grpc._utilities.RpcMethodHandler, a namedtuple that grpc does n
 log = logging.getLogger(__name__)
 
 
-def status_of(error: errors.GatewayError) -> StatusCode:
-    """Return the status of an error; a service's own kind of one has that of the kind it is of."""
-    return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
-
-
 def guard(handler: Handler, method: str, metrics: RpcMetrics) -> Handler:
     """Return the handler with its exceptions turned into statuses, and its calls counted."""
     if handler.unary_unary:
@@ -110,7 +105,7 @@ def _guard_unary(
         else:
             begin.observe(metrics, name, StatusCode.OK)
             return answer
-        begin.observe(metrics, name, status_of(error))
+        begin.observe(metrics, name, STATUS[type(error)])
         return await _abort(context, error)
 
     return guarded
@@ -133,7 +128,7 @@ def _guard_stream(
         else:
             begin.observe(metrics, name, StatusCode.OK)
             return
-        begin.observe(metrics, name, status_of(error))
+        begin.observe(metrics, name, STATUS[type(error)])
         await _abort(context, error)
 
     return guarded
@@ -162,4 +157,4 @@ async def _abort(context: Context, error: errors.GatewayError) -> NoReturn:
     trailing = [(ERROR_CODE, error.error_code)]
     if isinstance(error, errors.Throttled | errors.Unavailable) and error.retry_after is not None:
         trailing.append((RETRY_AFTER_MS, str(error.retry_after // timedelta(milliseconds=1))))
-    await context.abort(status_of(error), error.message, tuple(trailing))
+    await context.abort(STATUS[type(error)], error.message, tuple(trailing))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -13,6 +14,8 @@ from tests.repository import ROOT
 
 ENVIRONMENT = ROOT / ".venv-client"
 PYTHON = ENVIRONMENT / "bin" / "python"
+# The client prints what a server answered in a narrow column: a message is broken wherever its line is full.
+_BREAK: Final = re.compile(r"(?P<quote>['\"])\n\s+(?P=quote)")
 
 
 class ClientError(Exception):
@@ -42,7 +45,7 @@ class OfficialClient:
         self._process.stdin.flush()
         answer = json.loads(self._process.stdout.readline())
         if "error" in answer:
-            raise ClientError(answer["error"])
+            raise ClientError(_BREAK.sub("", answer["error"]))
         return answer["result"]
 
     def close(self) -> None:

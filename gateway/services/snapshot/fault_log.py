@@ -10,15 +10,14 @@ from typing import Final
 
 from gateway.domain.grant import Grant
 from gateway.domain.location import Location
+from gateway.errors import GatewayError
 from gateway.ports import Clock
-from gateway.services.snapshot.log.fault import LogFault, LogMissing, VersionGone
+from gateway.services.snapshot.log.fault import LogFault
 
 # How long a fault that is still there goes without another warning.
 _QUIET: Final = timedelta(hours=1)
 # Of faults that are remembered; beyond that all are told anew.
 _MOST: Final = 10_000
-
-_Fault = LogFault | LogMissing
 
 _log = logging.getLogger(__name__)
 
@@ -35,26 +34,25 @@ class FaultLog:
         """Give a fault the table's name on its way to the recipient, and warn of it."""
         try:
             yield
-        except (LogFault, LogMissing) as exc:
-            if not isinstance(exc, VersionGone):
-                self._warn(grant, exc)
-            raise exc.of(grant.table) from exc
+        except GatewayError as exc:
+            if not isinstance(exc.fault, LogFault):
+                raise
+            error = exc.fault.of(str(grant.table))
+            if exc.fault.is_damage:
+                self._warn(grant, exc.fault, error.message)
+            raise error from exc
 
-    def _warn(self, grant: Grant, fault: _Fault) -> None:
+    def _warn(self, grant: Grant, fault: LogFault, message: str) -> None:
         now = self._clock()
         # By its file: a gap has other words for every version behind it.
-        key = grant.location, _file_of(fault) or fault.message
+        key = grant.location, fault.file or fault.problem
         told_at = self._told_at.get(key)
         if told_at is not None and timedelta(0) <= now - told_at < _QUIET:
             return
         if len(self._told_at) >= _MOST:
             self._told_at.clear()
         self._told_at[key] = now
-        facts = {"table": str(grant.table), "location": str(grant.location), "error": fault.message}
-        if file := _file_of(fault):
-            facts["file"] = file
+        facts = {"table": str(grant.table), "location": str(grant.location), "error": message}
+        if fault.file:
+            facts["file"] = fault.file
         _log.warning("a table's log cannot be read", extra=facts)
-
-
-def _file_of(fault: _Fault) -> str:
-    return fault.file if isinstance(fault, LogFault) else ""

@@ -6,8 +6,7 @@ import pytest
 from grpc import StatusCode, aio
 
 from gateway import errors
-from gateway.rpc.status import STATUS, guard, status_of, to_error
-from gateway.services.snapshot.log.fault import LogFault
+from gateway.rpc.status import STATUS, guard, to_error
 from tests.fakes.metrics import FakeRpcMetrics
 
 
@@ -54,7 +53,3 @@ def test_a_dependency_that_asks_for_fewer_calls_says_how_long_to_wait(trailing, 
 def test_client_streaming_is_refused():
     with pytest.raises(TypeError, match="client-streaming"):
         guard(Handler(), "/gateway.v1.X/Y", FakeRpcMetrics())
-
-
-def test_a_services_own_kind_of_error_has_the_status_of_the_kind_it_is_of():
-    assert status_of(LogFault("is odd")) is STATUS[errors.Unsupported]

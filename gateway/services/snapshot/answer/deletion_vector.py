@@ -9,9 +9,10 @@ from typing import Final
 import polars as pl
 
 from gateway.domain.grant import Grant
+from gateway.errors import GatewayError
 from gateway.services.snapshot.answer.file_id import delta_file_id
 from gateway.services.snapshot.answer.locate import locate_absolute
-from gateway.services.snapshot.log.fault import LogFault
+from gateway.services.snapshot.log.fault import faulty
 from gateway.services.snapshot.log.path import SCHEME
 
 _INLINE: Final = "i"
@@ -137,5 +138,5 @@ def _path(prefix: str, digits: str) -> str:
     return f"{prefix}/deletion_vector_{uuid}.bin" if prefix else f"deletion_vector_{uuid}.bin"
 
 
-def _damaged(reason: str) -> LogFault:
-    return LogFault(f"is damaged: a deletion vector {reason}")
+def _damaged(reason: str) -> GatewayError:
+    return faulty(f"is damaged: a deletion vector {reason}")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from gateway.services.snapshot.log.fault import LogFault
+from gateway.services.snapshot.log.fault import faulty
 from gateway.services.snapshot.log.metadata import Metadata
 from gateway.services.snapshot.log.protocol import Protocol
 from gateway.services.snapshot.state.files import Files
@@ -119,7 +119,7 @@ def _words(schema_string: str) -> set[str]:
     try:
         stack: list[Any] = [json.loads(schema_string)]
     except (ValueError, RecursionError) as exc:
-        raise LogFault("is damaged: its schema is not JSON") from exc
+        raise faulty("is damaged: its schema is not JSON") from exc
     words: set[str] = set()
     while stack:
         node = stack.pop()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any, Final
 
-from gateway.services.snapshot.log.fault import LogFault
+from gateway.services.snapshot.log.fault import faulty
 from gateway.services.snapshot.log.metadata import Metadata
 
 _PHYSICAL_NAME: Final = "delta.columnMapping.physicalName"
@@ -25,14 +25,14 @@ def find_break(old: Metadata, new: Metadata) -> str | None:
     try:
         return next(_breaks_of_type(_schema(old), _schema(new), ""), None)
     except (LookupError, TypeError, AttributeError, RecursionError) as exc:
-        raise LogFault("is damaged: its schema is none") from exc
+        raise faulty("is damaged: its schema is none") from exc
 
 
 def _schema(metadata: Metadata) -> Any:
     try:
         return json.loads(metadata.schema_string)
     except ValueError as exc:
-        raise LogFault("is damaged: its schema is not JSON") from exc
+        raise faulty("is damaged: its schema is not JSON") from exc
 
 
 def _breaks_of_type(old: Any, new: Any, name: str) -> Iterator[str]:

@@ -1,7 +1,8 @@
-"""What keeps a log from being read until somebody mends it."""
+"""What keeps a log from being read until somebody mends it, as the errors that tell of it carry it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from gateway.errors import GatewayError, InvalidArgument, Unsupported
@@ -9,36 +10,42 @@ from gateway.errors import GatewayError, InvalidArgument, Unsupported
 _MISSING: Final = "RESOURCE_DOES_NOT_EXIST"
 
 
-class LogFault(Unsupported):
-    """A log that is there and is not what it should be; ``problem`` goes on from "the log"."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogFault:
+    """A fault of a log, told of without a name: whoever asks knows the table by one of its own."""
 
-    def __init__(self, problem: str, *, file: str = "") -> None:
-        super().__init__(f"the table's log {problem}")
-        self.problem = problem
-        # Of the log; empty where no single one is to blame.
-        self.file = file
+    # Goes on from "the log"; or has a place for whose log is missing.
+    problem: str
+    # Of the log; empty where no single one is to blame.
+    file: str = ""
+    is_missing: bool = False
+    # False for a past version whose files were cleaned up.
+    is_damage: bool = True
 
-    def of(self, table: object) -> GatewayError:
-        """Return the error for whoever knows the log by this table: others know it by another name."""
-        return Unsupported(f"table {table}: its log {self.problem}")
-
-
-class VersionGone(LogFault):
-    """A past version whose files were cleaned up, which is no damage."""
-
-
-class LogMissing(InvalidArgument):
-    """No log, or files of it that are listed and never found; the template has a place for whose it is."""
-
-    def __init__(self, template: str) -> None:
-        super().__init__(f"table files missing: {template.format('the table')}", error_code=_MISSING)
-        self._template = template
-
-    def of(self, table: object) -> GatewayError:
-        text = self._template.format(f"table {table}")
-        return InvalidArgument(f"table files missing: {text}", error_code=_MISSING)
+    def of(self, table: str = "") -> GatewayError:
+        """Return the error for whoever knows the log by this table."""
+        if self.is_missing:
+            text = self.problem.format(f"table {table}" if table else "the table")
+            return InvalidArgument(f"table files missing: {text}", error_code=_MISSING, fault=self)
+        whose = f"table {table}: its log" if table else "the table's log"
+        return Unsupported(f"{whose} {self.problem}", fault=self)
 
 
-def damaged(name: str, reason: str) -> LogFault:
+def faulty(problem: str, *, file: str = "") -> GatewayError:
+    """Return the error for a log that is there and is not what it should be."""
+    return LogFault(problem=problem, file=file).of()
+
+
+def damaged(name: str, reason: str) -> GatewayError:
     """Return the error for a file of the log that is not what it should be."""
-    return LogFault(f"is damaged: {name} {reason}", file=name)
+    return faulty(f"is damaged: {name} {reason}", file=name)
+
+
+def version_gone(problem: str, *, file: str) -> GatewayError:
+    """Return the error for a past version whose files were cleaned up."""
+    return LogFault(problem=problem, file=file, is_damage=False).of()
+
+
+def missing(template: str) -> GatewayError:
+    """Return the error for no log, or files of it that are listed and never found."""
+    return LogFault(problem=template, is_missing=True).of()

@@ -12,7 +12,7 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 from gateway.domain.log import HINT, MAX_VERSION, LogFileKind, parse_log_name, version_prefix
 from gateway.errors import GatewayError
 from gateway.ports import LogFile
-from gateway.services.snapshot.log.fault import LogMissing
+from gateway.services.snapshot.log.fault import missing
 from gateway.services.snapshot.log.table_log import TableLog
 
 # The files that make up a checkpoint but for its sidecars: the parts, in order.
@@ -52,9 +52,9 @@ class LogListing:
 
     @property
     def latest(self) -> int:
-        """Return the newest version; raise ``LogMissing`` when there is none."""
+        """Return the newest version; raise ``InvalidArgument`` when there is none."""
         if self.newest < 0:
-            raise LogMissing("there is no Delta log at the location of {}")
+            raise missing("there is no Delta log at the location of {}")
         return self.newest
 
     @property

@@ -13,7 +13,7 @@ from gateway.ports import LogFile
 from gateway.services.snapshot.log.actions import Actions, read_checkpoint, read_commits
 from gateway.services.snapshot.log.batching import share_out
 from gateway.services.snapshot.log.bounds import Budget
-from gateway.services.snapshot.log.fault import LogMissing, damaged
+from gateway.services.snapshot.log.fault import damaged, missing
 from gateway.services.snapshot.log.gathering import gather
 from gateway.services.snapshot.log.listing import Checkpoint, Compaction, LogListing, list_log, look_through
 from gateway.services.snapshot.log.segment import LogSegment, find_commits, find_segment, keeps_removes
@@ -64,7 +64,7 @@ async def load_version(
     try:
         return await reading.load(listing)
     except NotFound as exc:
-        raise LogMissing("files of the log of {} cannot be found") from exc
+        raise missing("files of the log of {} cannot be found") from exc
     except _Changed as exc:
         raise Unavailable(
             f"the table's log is being written: {exc} is not as long as it is listed; try again later"

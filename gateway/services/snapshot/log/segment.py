@@ -9,8 +9,9 @@ from datetime import timedelta
 from typing import Final
 
 from gateway.domain.log import commit_name
+from gateway.errors import GatewayError
 from gateway.ports import LogFile
-from gateway.services.snapshot.log.fault import LogFault, VersionGone
+from gateway.services.snapshot.log.fault import faulty, version_gone
 from gateway.services.snapshot.log.listing import Checkpoint, Compaction, LogListing
 from gateway.services.snapshot.log.metadata import Metadata
 
@@ -37,7 +38,7 @@ class LogSegment:
 
 
 def find_segment(listing: LogListing, version: int, unusable: Collection[LogFile] = ()) -> LogSegment:
-    """Return what to read for a version; raise ``LogFault`` when some of it is missing."""
+    """Return what to read for a version; raise ``Unsupported`` when some of it is missing."""
     start, checkpoint = _newest_checkpoint(listing, version, unusable)
     steps, reached = _walk(listing, start, version, unusable)
     anchor = listing.find_anchor(version)
@@ -109,9 +110,9 @@ def _find_compaction(
     )
 
 
-def _lacks(listing: LogListing, missing: int, version: int) -> LogFault:
+def _lacks(listing: LogListing, missing: int, version: int) -> GatewayError:
     # Writers clean up from the first commit on, and never what the latest version needs.
     is_cleaned_up = version < listing.newest and missing < min(listing.commits, default=missing + 1)
     name = commit_name(missing)
     problem = f"lacks {name}, without which version {version} cannot be read"
-    return VersionGone(problem, file=name) if is_cleaned_up else LogFault(problem, file=name)
+    return (version_gone if is_cleaned_up else faulty)(problem, file=name)

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from gateway.domain import file_path
 from gateway.domain.location import Location, parse_location
 from gateway.domain.log import DIRECTORY, SIDECARS
-from gateway.errors import InvalidArgument, Unsupported
+from gateway.errors import GatewayError, InvalidArgument
 from gateway.services.snapshot.log.beyond import beyond
 from gateway.services.snapshot.log.bounds import MAX_SIDECARS
 from gateway.services.snapshot.log.fault import damaged
@@ -49,5 +49,5 @@ def _decode(directory: str) -> Location:
     return parse_location(text)
 
 
-def _elsewhere(checkpoint: str) -> Unsupported:
+def _elsewhere(checkpoint: str) -> GatewayError:
     return damaged(checkpoint, f"refers to a sidecar outside of {SIDECARS}")

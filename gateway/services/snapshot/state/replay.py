@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gateway.services.snapshot.log.actions import Actions
-from gateway.services.snapshot.log.fault import LogFault
+from gateway.services.snapshot.log.fault import faulty
 from gateway.services.snapshot.log.loading import Loaded
 from gateway.services.snapshot.log.metadata import Metadata
 from gateway.services.snapshot.log.protocol import Protocol
@@ -19,7 +19,7 @@ def load(loaded: Loaded) -> Snapshot:
     protocol, metadata = _last_protocol(parts), _last_metadata(parts)
     if protocol is None or metadata is None:
         missing = "protocol" if protocol is None else "metaData"
-        raise LogFault(f"is damaged: it has no {missing} action")
+        raise faulty(f"is damaged: it has no {missing} action")
     return Snapshot(
         version=loaded.version,
         protocol=protocol,
