@@ -1,9 +1,12 @@
-"""The tables that Spark writes, once in a test run, and what it says of them."""
+"""The tables that Spark writes, once in a test run and beside its other tests, and what it says of them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,12 +17,16 @@ from tests.e2e.official_client import PYTHON, require_environment
 from tests.e2e.recipient_jars import spark_jars
 from tests.oracles.plan import HISTORIES, MORE_HISTORIES, TABLES
 from tests.repository import ROOT
-from tests.stores.process import running
+from tests.stores.process import DidNotStart, ServerProcess, running
 
 _DONE = "done.json"
+# For tests of a writing that is still under way: it may have begun only now.
 _START_SECONDS = 120
 # Six on a quiet machine.
 _TABLE_SECONDS = 30
+_POLL_SECONDS = 0.2
+# Spark takes what the other tests leave of the machine: they must not be slower for it.
+_BEHIND_ALL_OTHERS = ("nice", "-n", "19")
 
 
 class SparkTables:
@@ -39,20 +46,66 @@ class SparkTables:
         return said
 
 
+class SparkWriting:
+    """Spark at work in a process of its own."""
+
+    def __init__(self, directory: Path, names: Sequence[str], process: ServerProcess) -> None:
+        self.tables = SparkTables(directory, names)
+        self._process = process
+
+    def wait(self) -> None:
+        """Wait until all tables are there."""
+        deadline = time.monotonic() + _START_SECONDS + _TABLE_SECONDS * len(self.tables.names)
+        while not (self.tables.directory / _DONE).exists():
+            if not self._process.is_running() or time.monotonic() > deadline:
+                raise DidNotStart(f"Spark has not written its tables\n{self._process.log()[-4000:]}")
+            time.sleep(_POLL_SECONDS)
+
+
+_WRITING = pytest.StashKey[SparkWriting]()
+_AT_END = pytest.StashKey[ExitStack]()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # Last, and otherwise in their order.
+    items.sort(key=_uses_tables)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Have Spark begin to write what the tests of this run will ask for."""
+    names = _asked_for(session.items)
+    can_write = PYTHON.exists() and shutil.which("java") and shutil.which("mvn")
+    if not names or not can_write or session.config.option.collectonly:
+        return
+    factory: pytest.TempPathFactory = session.config._tmp_path_factory  # type: ignore[attr-defined]
+    stack = session.config.stash[_AT_END] = ExitStack()
+    writing = stack.enter_context(_writing(factory.mktemp("spark-tables"), names))
+    session.config.stash[_WRITING] = writing
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    session.config.stash.get(_AT_END, ExitStack()).close()
+
+
 @pytest.fixture(scope="session")
-def spark_tables(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> SparkTables:
+def spark_tables(request: pytest.FixtureRequest) -> SparkTables:
     require_environment()
-    directory = tmp_path_factory.mktemp("spark-tables")
-    names = _asked_for(request.session.items)
-    write_tables(directory, *names)
-    return SparkTables(directory, names)
+    # Says what is missing where Spark could not be started.
+    spark_jars()
+    writing = request.config.stash[_WRITING]
+    writing.wait()
+    # Not kept till the end: it holds more memory than all tests together.
+    request.config.stash[_AT_END].close()
+    return writing.tables
+
+
+def _uses_tables(item: pytest.Item) -> bool:
+    return isinstance(item, pytest.Function) and "spark_tables" in item.fixturenames
 
 
 def _asked_for(items: Sequence[pytest.Item]) -> Sequence[str]:
     """Return the tables that tests of this run are about: Spark takes seconds for each."""
-    using = [
-        item for item in items if isinstance(item, pytest.Function) and "spark_tables" in item.fixturenames
-    ]
+    using = [item for item in items if isinstance(item, pytest.Function) and _uses_tables(item)]
     named = {item.callspec.params["name"] for item in using if hasattr(item, "callspec")}
     # A test without a table of its own looks at all histories.
     if any(not hasattr(item, "callspec") for item in using):
@@ -60,8 +113,8 @@ def _asked_for(items: Sequence[pytest.Item]) -> Sequence[str]:
     return [name for name in (*TABLES, *MORE_HISTORIES) if name in named]
 
 
-def write_tables(directory: Path, *names: str) -> None:
-    """Have Spark write tables; it ends with them, for it holds more memory than all other tests."""
+@contextmanager
+def _writing(directory: Path, names: Sequence[str]) -> Iterator[SparkWriting]:
     command: list[str | Path] = [PYTHON, "-m", "tests.oracles.spark_tables", spark_jars(), directory, *names]
     env = {
         # Spark's Python hands out times of the process' own zone.
@@ -72,10 +125,6 @@ def write_tables(directory: Path, *names: str) -> None:
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
     with running(
-        command,
-        log_file=directory / "log",
-        ready=(directory / _DONE).exists,
-        env=env,
-        timeout=_START_SECONDS + _TABLE_SECONDS * len(names),
-    ):
-        pass
+        [*_BEHIND_ALL_OTHERS, *command], log_file=directory / "log", ready=lambda: True, env=env
+    ) as process:
+        yield SparkWriting(directory, names, process)
