@@ -22,7 +22,8 @@ from bench.logs import FIRST_ID, ROWS_PER_FILE, BenchLog, write_log
 from bench.machine import describe_machine
 from bench.peers import PREFIX, cpu_seconds, origin_of
 from bench.plot import GROWTH, draw_growth
-from bench.snapshot_query import HEAD_LINES, MODES, running_gateway
+from bench.query_figures import HEAD_LINES
+from bench.snapshot_query import MODES, running_gateway
 from bench.timed_query import Question, ask
 from gateway.services.snapshot.predicate.hints import parse_hints
 from gateway.services.snapshot.predicate.prune import find_kept

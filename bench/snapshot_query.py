@@ -1,6 +1,7 @@
 """What a full query takes through HTTP, with the local signer and without compression.
 
 Cold is the first query of a server that has just started, with the reading of the log; warm is the next one.
+With lines kept, a server has memory for the lines of all files, and the warm answer needs none written anew.
 Beside the gateway in one process and in five there are a bare aiohttp server, which streams the same bytes
 from its memory, and deltalake, which reads the same log and lists the files. Rounds are interleaved. Tables
 of the parquet format have no deletion vectors; those of the delta format have one for every twentieth file.
@@ -8,54 +9,30 @@ of the parquet format have no deletion vectors; those of the delta format have o
 
 from __future__ import annotations
 
-import json
 import secrets
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 
 from bench.bare_stream import streaming
 from bench.engine import DELTALAKE, running_engine
-from bench.engine_worker import peak_memory
 from bench.logs import BenchLog, write_log
-from bench.machine import describe_machine
-from bench.peers import PREFIX, cpu_seconds, origin_of
+from bench.peers import PREFIX, origin_of
 from bench.plot import GROWTH, draw_growth
-from bench.timed_query import CAPABILITIES, Answered, Question, ask
+from bench.query_figures import RESULTS, Figures, Table, take, times_for, write_results
+from bench.timed_query import CAPABILITIES, Question, ask
 from gateway.commands.bearer import hash_of
 from tests.deployments import Deployment, all_in_one, split
 
 ROUNDS = 3
 SIZES = (10_000, 100_000, 1_000_000)
-RESULTS = Path(__file__).parent / "results"
 MODES = {"all in one": all_in_one, "split": split}
 BARE, LISTING = "bare aiohttp", "deltalake, listing"
-COLD, WARM = "cold", "warm"
-# Protocol and metadata.
-HEAD_LINES = 2
-MEMORY = 4 * 1024**3
-ENOUGH_FILES = 100_000
-
-
-@dataclass(slots=True, kw_only=True)
-class Figures:
-    """What one server took, round by round."""
-
-    cpu_us: list[float] = field(default_factory=list)
-    first_ms: list[float] = field(default_factory=list)
-    whole_s: list[float] = field(default_factory=list)
-    peak_mb: list[float] = field(default_factory=list)
-
-    def to_json(self) -> dict[str, float | None]:
-        columns = {"cpu_us": self.cpu_us, "first_ms": self.first_ms, "whole_s": self.whole_s}
-        peak = max(self.peak_mb) if self.peak_mb else None
-        return {name: median(each) if each else None for name, each in columns.items()} | {"peak_mb": peak}
-
-
-Table = Mapping[str, Figures]
+COLD, WARM, KEPT = "cold", "warm", "warm, lines kept"
+SNAPSHOTS = {"memory": 4 * 1024**3}
+WITH_LINES = SNAPSHOTS | {"lines": 3 * 1024**3}
 
 
 def main(sizes: Sequence[int] = SIZES, rounds: int = ROUNDS) -> None:
@@ -66,7 +43,8 @@ def main(sizes: Sequence[int] = SIZES, rounds: int = ROUNDS) -> None:
                 run = _Run(Path(folder), size, response_format)
                 of_format[size] = run.measure(rounds)
             print(f"{response_format}, {size:,} files done", flush=True)
-    _report(figures, rounds)
+    write_results("snapshot_query", "A full query", figures, _rows, rounds)
+    draw_growth(RESULTS, GROWTH)
 
 
 class _Run:
@@ -74,15 +52,14 @@ class _Run:
 
     def __init__(self, scratch: Path, size: int, response_format: str) -> None:
         self._scratch = scratch
-        # The system counts processor time in hundredths of a second: too coarse for one short answer.
-        self._times = max(1, ENOUGH_FILES // size)
+        self._times = times_for(size)
         self._log = write_log(scratch / "tables" / "files", size, vectors=response_format == "delta")
         self._question = Question(
             path=f"{PREFIX}/shares/share/schemas/default/tables/files/query",
             token=secrets.token_urlsafe(32),
             response_format=response_format,
         )
-        gateways = [f"{name}, {state}" for name in MODES for state in (COLD, WARM)]
+        gateways = [f"{name}, {state}" for name in MODES for state in (COLD, WARM, KEPT)]
         self._figures: dict[str, Figures] = {name: Figures() for name in (*gateways, BARE, LISTING)}
 
     def measure(self, rounds: int) -> Table:
@@ -98,23 +75,22 @@ class _Run:
         return self._figures
 
     def _measure_gateway(self, name: str, folder: str, body: Path) -> None:
-        with running_gateway(name, self._scratch / folder, self._log, self._question.token) as gateway:
-            pids = [server.process.pid for server in gateway.processes.values()]
-            self._take(f"{name}, {COLD}", origin_of(gateway), pids, 1)
-            self._take(f"{name}, {WARM}", origin_of(gateway), pids, self._times)
+        with self._gateway(name, folder, SNAPSHOTS) as gateway:
+            self._take(f"{name}, {COLD}", origin_of(gateway), _pids(gateway), 1)
+            self._take(f"{name}, {WARM}", origin_of(gateway), _pids(gateway), self._times)
             if not body.exists():
                 ask(origin_of(gateway), self._question, body)
+        with self._gateway(name, f"{folder} with lines", WITH_LINES) as gateway:
+            ask(origin_of(gateway), self._question)
+            self._take(f"{name}, {KEPT}", origin_of(gateway), _pids(gateway), self._times)
+
+    def _gateway(
+        self, name: str, folder: str, snapshots: Mapping[str, int]
+    ) -> AbstractContextManager[Deployment]:
+        return running_gateway(name, self._scratch / folder, self._log, self._question.token, snapshots)
 
     def _take(self, name: str, origin: str, pids: list[int], times: int) -> None:
-        figures = self._figures[name]
-        before = cpu_seconds(pids)
-        for _ in range(times):
-            answered = ask(origin, self._question)
-            self._require_whole(answered, name)
-            figures.first_ms.append(answered.first_line * 1e3)
-            figures.whole_s.append(answered.whole)
-        figures.cpu_us.append((cpu_seconds(pids) - before) / times / self._log.live * 1e6)
-        figures.peak_mb.append(sum(map(peak_memory, pids)) / 1e6)
+        take(self._figures[name], origin, pids, self._question, live=self._log.live, times=times)
 
     def _measure_listing(self) -> None:
         figures = self._figures[LISTING]
@@ -124,13 +100,11 @@ class _Run:
         figures.whole_s.append(taken.wall)
         figures.peak_mb.append(taken.peak / 1e6)
 
-    def _require_whole(self, answered: Answered, name: str) -> None:
-        if answered.lines != self._log.live + HEAD_LINES:
-            raise RuntimeError(f"{name} gave {answered.lines:,} lines for {self._log.live:,} files")
-
 
 @contextmanager
-def running_gateway(name: str, folder: Path, log: BenchLog, token: str) -> Iterator[Deployment]:
+def running_gateway(
+    name: str, folder: Path, log: BenchLog, token: str, snapshots: Mapping[str, int] = SNAPSHOTS
+) -> Iterator[Deployment]:
     """Start a gateway that shares one table, by the name of its mode."""
     tables = [{"name": "files", "location": f"file://{log.directory}"}]
     settings = {
@@ -139,28 +113,14 @@ def running_gateway(name: str, folder: Path, log: BenchLog, token: str) -> Itera
         "recipients": [{"name": "bench", "tokens": [{"hash": hash_of(token)}], "shares": "*"}],
         "storages": [{"name": "disk", "prefix": f"file://{log.directory.parent}", "vendor": "local"}],
         "limits": {"rate": {"requestsPerSecond": 1_000_000, "burst": 1_000_000}},
-        "snapshots": {"memory": MEMORY},
+        "snapshots": dict(snapshots),
     }
     with MODES[name](folder, settings) as deployment:
         yield deployment
 
 
-def _report(figures: Mapping[str, Mapping[int, Table]], rounds: int) -> None:
-    lines = [
-        "# A full query",
-        "",
-        f"{describe_machine()}; median of {rounds} interleaved rounds, the most of them for memory. Client "
-        "and servers share the machine. Processor time is that of all processes of a server.",
-    ]
-    for response_format, tables in figures.items():
-        for size, table in tables.items():
-            lines += ["", f"## {size:,} files, {response_format} format", "", *_rows(table)]
-    text = "\n".join(lines) + "\n"
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "snapshot_query.md").write_text(text)
-    (RESULTS / "snapshot_query.json").write_text(json.dumps(_to_json(figures), indent=2) + "\n")
-    draw_growth(RESULTS, GROWTH)
-    print(text)
+def _pids(gateway: Deployment) -> list[int]:
+    return [server.process.pid for server in gateway.processes.values()]
 
 
 def _rows(table: Table) -> Iterator[str]:
@@ -174,15 +134,6 @@ def _rows(table: Table) -> Iterator[str]:
             f"| {name} | {cpu:.2f} us | {cpu / bare:.1f} | {cpu / listing:.2f} | {first} "
             f"| {median(figures.whole_s):.2f} s | {max(figures.peak_mb):,.0f} MB |"
         )
-
-
-def _to_json(figures: Mapping[str, Mapping[int, Table]]) -> dict[str, object]:
-    return {
-        response_format: {
-            size: {name: each.to_json() for name, each in table.items()} for size, table in tables.items()
-        }
-        for response_format, tables in figures.items()
-    }
 
 
 if __name__ == "__main__":

@@ -9,53 +9,28 @@ interleaved.
 
 from __future__ import annotations
 
-import json
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
 from bench.bare_stream import streaming
-from bench.engine_worker import peak_memory
 from bench.lake import MODES, Lake, running_lake
 from bench.logs import BenchLog, write_log
-from bench.machine import describe_machine
-from bench.peers import cpu_seconds, origin_of
+from bench.peers import origin_of
 from bench.performance import write_performance
+from bench.query_figures import RESULTS, Figures, Table, take, times_for, write_results
 from bench.timed_query import CAPABILITIES, Question, ask
 from tests.deployments import Deployment
 
 ROUNDS = 3
 SIZES = (10_000, 100_000, 1_000_000)
-RESULTS = Path(__file__).parent / "results"
 COLD, WARM, REDIS, GZIP = "cold", "warm in memory", "warm in Redis", "warm in memory, gzip"
 BARE = "bare aiohttp"
-HEAD_LINES = 2
-ENOUGH_FILES = 100_000
 
 IN_MEMORY = {"memory": "1GiB", "redis": "never"}
 IN_REDIS = {"memory": 0, "redis": "always"}
-
-
-@dataclass(slots=True, kw_only=True)
-class Figures:
-    """What one server took, round by round."""
-
-    cpu_us: list[float] = field(default_factory=list)
-    first_ms: list[float] = field(default_factory=list)
-    whole_s: list[float] = field(default_factory=list)
-    peak_mb: list[float] = field(default_factory=list)
-    body_mb: float = 0.0
-
-    def to_json(self) -> dict[str, float]:
-        columns = {"cpu_us": self.cpu_us, "first_ms": self.first_ms, "whole_s": self.whole_s}
-        medians = {name: median(values) for name, values in columns.items()}
-        return medians | {"peak_mb": max(self.peak_mb), "body_mb": self.body_mb}
-
-
-Table = Mapping[str, Figures]
 
 
 def main(sizes: Sequence[int] = SIZES, rounds: int = ROUNDS) -> None:
@@ -69,7 +44,8 @@ def main(sizes: Sequence[int] = SIZES, rounds: int = ROUNDS) -> None:
                 run = _Run(lake, Path(folder), log, lake.question(name, response_format))
                 of_format[size] = run.measure(rounds)
                 print(f"{response_format}, {size:,} files done", flush=True)
-    _report(figures, rounds)
+    write_results("url_query", "A full query of a table on S3", figures, _rows, rounds)
+    write_performance(RESULTS)
 
 
 class _Run:
@@ -80,8 +56,7 @@ class _Run:
         self._scratch = scratch / log.directory.name
         self._log = log
         self._question = question
-        # The system counts processor time in hundredths of a second: too coarse for one short answer.
-        self._times = max(1, ENOUGH_FILES // log.live)
+        self._times = times_for(log.live)
         states = (COLD, WARM, REDIS, GZIP)
         self._figures = {name: Figures() for name in (*(f"{m}, {s}" for m in MODES for s in states), BARE)}
 
@@ -118,41 +93,7 @@ class _Run:
         self._take(f"{mode}, {state}", origin_of(gateway), pids, question, times)
 
     def _take(self, name: str, origin: str, pids: list[int], question: Question, times: int) -> None:
-        figures = self._figures[name]
-        before = cpu_seconds(pids)
-        for _ in range(times):
-            answered = ask(origin, question)
-            if answered.lines != self._log.live + HEAD_LINES:
-                raise RuntimeError(f"{name} gave {answered.lines:,} lines for {self._log.live:,} files")
-            figures.first_ms.append(answered.first_line * 1e3)
-            figures.whole_s.append(answered.whole)
-            figures.body_mb = answered.size / 1e6
-        figures.cpu_us.append((cpu_seconds(pids) - before) / times / self._log.live * 1e6)
-        figures.peak_mb.append(sum(map(peak_memory, pids)) / 1e6)
-
-
-def _report(figures: Mapping[str, Mapping[int, Table]], rounds: int) -> None:
-    lines = [
-        "# A full query of a table on S3",
-        "",
-        f"{describe_machine()}; median of {rounds} interleaved rounds, the most of them for memory. Store, "
-        "Redis, client and servers share the machine. Processor time is that of all processes of a gateway.",
-    ]
-    for response_format, tables in figures.items():
-        for size, table in tables.items():
-            lines += ["", f"## {size:,} files, {response_format} format", "", *_rows(table)]
-    text = "\n".join(lines) + "\n"
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "url_query.md").write_text(text)
-    found = {
-        response_format: {
-            size: {name: each.to_json() for name, each in table.items()} for size, table in tables.items()
-        }
-        for response_format, tables in figures.items()
-    }
-    (RESULTS / "url_query.json").write_text(json.dumps(found, indent=2) + "\n")
-    write_performance(RESULTS)
-    print(text)
+        take(self._figures[name], origin, pids, question, live=self._log.live, times=times)
 
 
 def _rows(table: Table) -> Iterator[str]:
