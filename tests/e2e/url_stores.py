@@ -24,7 +24,7 @@ from tests.doubles.r2 import ApiToken, running_r2
 from tests.doubles.server import Clock, serving
 from tests.stores.azurite import Azurite
 from tests.stores.minio import Minio
-from tests.stores.s3 import Keys
+from tests.stores.s3 import Keys, S3Store
 from tests.stores.seaweedfs import SeaweedFS
 
 Put = Callable[[str, bytes], None]
@@ -54,19 +54,12 @@ class UrlStore:
 def seaweedfs_store(request: pytest.FixtureRequest, _: Path) -> Iterator[UrlStore]:
     """SeaweedFS, whose URLs are signed with the session of a role, and with a region of their own."""
     store: SeaweedFS = request.getfixturevalue("seaweedfs")
-    bucket = store.make_bucket(f"lake-urls-{secrets.token_hex(4)}")
-    yield UrlStore(
+    identity = _keys(store.gateway) | {"assumeRole": {"arn": store.role_arn}}
+    yield _bucket_of(
+        store,
         name="seaweedfs",
-        prefix=f"s3://{bucket}",
         vendor="s3",
-        options={
-            "profile": "seaweedfs",
-            "endpoint": store.endpoint,
-            "region": "weed-north-1",
-            "identity": _keys(store.gateway) | {"assumeRole": {"arn": store.role_arn}},
-        },
-        origin=f"{store.endpoint}/{bucket}/",
-        put=lambda key, body: store.put(bucket, key, body),
+        options={"profile": "seaweedfs", "region": "weed-north-1", "identity": identity},
     )
 
 
@@ -74,30 +67,16 @@ def seaweedfs_store(request: pytest.FixtureRequest, _: Path) -> Iterator[UrlStor
 def minio_store(request: pytest.FixtureRequest, _: Path) -> Iterator[UrlStore]:
     """MinIO, whose URLs are signed with keys that have no end."""
     store: Minio = request.getfixturevalue("minio")
-    bucket = store.make_bucket(f"lake-urls-{secrets.token_hex(4)}")
-    yield UrlStore(
-        name="minio",
-        prefix=f"s3://{bucket}",
-        vendor="s3",
-        options={"profile": "minio", "endpoint": store.endpoint, "identity": _keys(store.gateway)},
-        origin=f"{store.endpoint}/{bucket}/",
-        put=lambda key, body: store.put(bucket, key, body),
-    )
+    options = {"profile": "minio", "identity": _keys(store.gateway)}
+    yield _bucket_of(store, name="minio", vendor="s3", options=options)
 
 
 @contextmanager
 def aws_store(request: pytest.FixtureRequest, _: Path) -> Iterator[UrlStore]:
     """The vendor for AWS, at an address of its own: behind it a store that verifies."""
     store: Minio = request.getfixturevalue("minio")
-    bucket = store.make_bucket(f"lake-urls-{secrets.token_hex(4)}")
-    yield UrlStore(
-        name="aws",
-        prefix=f"s3://{bucket}",
-        vendor="aws",
-        options={"region": store.region, "endpoint": store.endpoint, "identity": _keys(store.gateway)},
-        origin=f"{store.endpoint}/{bucket}/",
-        put=lambda key, body: store.put(bucket, key, body),
-    )
+    options = {"region": store.region, "identity": _keys(store.gateway)}
+    yield _bucket_of(store, name="aws", vendor="aws", options=options)
 
 
 @contextmanager
@@ -240,6 +219,19 @@ STORES = (
 )
 # Those whose time a test can move.
 CLOCKED_STORES = (R2_STORE, AZURE_DELEGATED_STORE, GCS_RSA_STORE)
+
+
+def _bucket_of(store: S3Store, *, name: str, vendor: str, options: dict[str, Any]) -> UrlStore:
+    """Return a new bucket of a store, at the store's own address."""
+    bucket = store.make_bucket(f"lake-urls-{secrets.token_hex(4)}")
+    return UrlStore(
+        name=name,
+        prefix=f"s3://{bucket}",
+        vendor=vendor,
+        options=options | {"endpoint": store.endpoint},
+        origin=f"{store.endpoint}/{bucket}/",
+        put=lambda key, body: store.put(bucket, key, body),
+    )
 
 
 def _keys(keys: Keys) -> dict[str, Any]:

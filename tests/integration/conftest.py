@@ -1,4 +1,4 @@
-"""Deployments of the sample tables, in one process and in five."""
+"""Deployments of the sample tables, in one process and in five; and a Redis, with a proxy before it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from gateway.commands.bearer import hash_of
 from gateway.demo.sample import SampleCatalog, ensure_sample
 from tests.components import ALL_IN_ONE, SPLIT
 from tests.deployments import Deployment, Settings, all_in_one, split
+from tests.stores.redis import PROGRAMS, Server, running_server
+from tests.stores.toxiproxy import Toxiproxy, running_toxiproxy
 
 TOKEN = "slc_reader"
 
@@ -55,3 +57,25 @@ def deploy(request, tmp_path, settings) -> Deploy:
 def deployment(deploy) -> Iterator[Deployment]:
     with deploy() as running:
         yield running
+
+
+@pytest.fixture(scope="module", params=PROGRAMS)
+def server_of_module(request, tmp_path_factory) -> Iterator[Server]:
+    with running_server(request.param(), tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture
+def server(server_of_module: Server) -> Server:
+    """A Redis with nothing in it, and room for everything."""
+    client = server_of_module.client()
+    client.flushall()
+    client.config_set("maxmemory", 0)
+    return server_of_module
+
+
+@pytest.fixture
+def proxy(server, tmp_path) -> Iterator[Toxiproxy]:
+    """The way to the Redis, that faults can be put on."""
+    with running_toxiproxy(tmp_path, server.port) as proxy:
+        yield proxy

@@ -10,21 +10,16 @@ from gateway.adapters.cache.process import open_drops
 from gateway.adapters.credential_metrics import CredentialMetrics
 from gateway.config.redis import RedisConfig
 from tests.certificates import new_authority
-from tests.components import REDIS, VALKEY
+from tests.components import REDIS
 from tests.integration.replica import KEYS, PATIENT, Provider, replica
 from tests.repository import ROOT
 from tests.stores.redis import (
+    PROGRAMS,
     redis_program,
     running_cluster,
     running_server,
     running_tls_server,
-    valkey_program,
 )
-
-PROGRAMS = [
-    pytest.param(valkey_program, id="valkey", marks=pytest.mark.component(VALKEY)),
-    pytest.param(redis_program, id="redis", marks=[pytest.mark.component(REDIS), pytest.mark.system]),
-]
 
 
 def rules() -> list[str]:

@@ -9,21 +9,15 @@ from itertools import count
 
 import pytest
 
-from tests.components import REDIS, VALKEY
 from tests.integration.replica import Provider, replica, until
 from tests.stores.redis import (
+    PROGRAMS,
     SERVICE,
-    redis_program,
     running_cluster,
     running_sentinels,
     running_server,
-    valkey_program,
 )
 
-PROGRAMS = [
-    pytest.param(valkey_program, id="valkey", marks=pytest.mark.component(VALKEY)),
-    pytest.param(redis_program, id="redis", marks=[pytest.mark.component(REDIS), pytest.mark.system]),
-]
 pytestmark = [
     pytest.mark.parametrize("program", PROGRAMS),
     # The client lets go of a node that is gone without closing its connections.

@@ -4,31 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.components import REDIS, TOXIPROXY, VALKEY
+from tests.components import TOXIPROXY
 from tests.integration.replica import Provider, replica, until
-from tests.stores.redis import redis_program, running_server, valkey_program
-from tests.stores.toxiproxy import running_toxiproxy
 
 pytestmark = [pytest.mark.component(TOXIPROXY), pytest.mark.system]
-
-
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param(valkey_program, id="valkey", marks=pytest.mark.component(VALKEY)),
-        pytest.param(redis_program, id="redis", marks=pytest.mark.component(REDIS)),
-    ],
-)
-def server(request, tmp_path_factory):
-    with running_server(request.param(), tmp_path_factory.mktemp("server")) as server:
-        yield server
-
-
-@pytest.fixture
-def proxy(server, tmp_path):
-    server.client().flushall()
-    with running_toxiproxy(tmp_path, server.port) as proxy:
-        yield proxy
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from gateway.ports import SigningCost
-from tests.components import REDIS, TOXIPROXY, VALKEY
+from tests.components import TOXIPROXY
 from tests.integration.replica import until
 from tests.integration.signing_replica import SigningReplica, assert_right, signing_replica
-from tests.stores.redis import redis_program, running_server, valkey_program
-from tests.stores.toxiproxy import running_toxiproxy
 
 pytestmark = [pytest.mark.component(TOXIPROXY), pytest.mark.system]
 
@@ -34,27 +32,6 @@ TOXICS = {
 
 # The others are slow, and may be quick enough.
 FELT = {"latency", "reset_peer", "timeout", "limit_data"}
-
-
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param(valkey_program, id="valkey", marks=pytest.mark.component(VALKEY)),
-        pytest.param(redis_program, id="redis", marks=pytest.mark.component(REDIS)),
-    ],
-)
-def server(request, tmp_path_factory):
-    with running_server(request.param(), tmp_path_factory.mktemp("server")) as server:
-        yield server
-
-
-@pytest.fixture
-def proxy(server, tmp_path):
-    client = server.client()
-    client.flushall()
-    client.config_set("maxmemory", 0)
-    with running_toxiproxy(tmp_path, server.port) as proxy:
-        yield proxy
 
 
 @dataclass

@@ -17,31 +17,11 @@ from gateway.adapters.cache.process import open_drops
 from gateway.adapters.credential_metrics import CredentialMetrics
 from gateway.config.redis import RedisConfig
 from gateway.ports import SigningCost
-from tests.components import REDIS, VALKEY
 from tests.integration.replica import KEYS, PATIENT, until
 from tests.integration.signing_replica import FILES, assert_right, signing_replica
-from tests.stores.redis import redis_program, running_server, valkey_program
 
 HASH, PRIVATE_KEY, CALL = SigningCost.HASH, SigningCost.PRIVATE_KEY, SigningCost.CALL
 ALWAYS = {"redis": "always"}
-PROGRAMS = [
-    pytest.param(valkey_program, id="valkey", marks=pytest.mark.component(VALKEY)),
-    pytest.param(redis_program, id="redis", marks=[pytest.mark.component(REDIS), pytest.mark.system]),
-]
-
-
-@pytest.fixture(scope="module", params=PROGRAMS)
-def server_of_module(request, tmp_path_factory):
-    with running_server(request.param(), tmp_path_factory.mktemp("redis")) as server:
-        yield server
-
-
-@pytest.fixture
-def server(server_of_module):
-    client = server_of_module.client()
-    client.flushall()
-    client.config_set("maxmemory", 0)
-    return server_of_module
 
 
 def values(server) -> list[bytes]:

@@ -15,6 +15,7 @@ import pytest
 import redis
 
 from gateway.config.schema import TlsConfig
+from tests.components import REDIS, VALKEY
 from tests.stores.process import ServerProcess, free_ports, listens, retried, running
 
 SERVICE = "lake"
@@ -50,6 +51,13 @@ def redis_program() -> Path:
     if found is None:
         pytest.fail("redis-server is not installed: apt-get install redis-server", pytrace=False)
     return Path(found)
+
+
+# Each server that tests run against.
+PROGRAMS = [
+    pytest.param(valkey_program, id="valkey", marks=pytest.mark.component(VALKEY)),
+    pytest.param(redis_program, id="redis", marks=[pytest.mark.component(REDIS), pytest.mark.system]),
+]
 
 
 @contextmanager
