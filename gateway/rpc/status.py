@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
@@ -32,6 +33,9 @@ ERROR_CODE: Final = "sluice-error-code"
 RETRY_AFTER_MS: Final = "sluice-retry-after-ms"
 # The services that are ours; health and reflection keep their own ways.
 OUR_METHODS: Final = "/gateway.v1."
+
+# What ends a call from outside. All else is a fault, a panic of native code too, which is no ``Exception``.
+_LEAVING: Final = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit)
 
 _ERROR: Final = {status: error for error, status in STATUS.items()}
 
@@ -97,11 +101,11 @@ def _guard_unary(
         begin = _Begun(context)
         try:
             answer = await method(request, context)
-        except Exception as exc:  # noqa: BLE001 -- the one place that turns the unforeseen into a status
-            error = _known(exc, name)
-        except BaseException:
+        except _LEAVING:
             begin.observe(metrics, name, StatusCode.CANCELLED)
             raise
+        except BaseException as exc:  # noqa: BLE001 -- the one place that turns the unforeseen into a status
+            error = _known(exc, name)
         else:
             begin.observe(metrics, name, StatusCode.OK)
             return answer
@@ -120,11 +124,11 @@ def _guard_stream(
             async with aclosing(method(request, context)) as messages:
                 async for message in messages:
                     yield message
-        except Exception as exc:  # noqa: BLE001 -- the one place that turns the unforeseen into a status
-            error = _known(exc, name)
-        except BaseException:
+        except _LEAVING:
             begin.observe(metrics, name, StatusCode.CANCELLED)
             raise
+        except BaseException as exc:  # noqa: BLE001 -- the one place that turns the unforeseen into a status
+            error = _known(exc, name)
         else:
             begin.observe(metrics, name, StatusCode.OK)
             return
@@ -146,7 +150,7 @@ class _Begun:
         metrics.observe_rpc(method, code.name, timedelta(seconds=time.perf_counter() - self._started))
 
 
-def _known(exc: Exception, method: str) -> errors.GatewayError:
+def _known(exc: BaseException, method: str) -> errors.GatewayError:
     if isinstance(exc, errors.GatewayError):
         return exc
     log.error("unhandled error in %s", method, exc_info=exc)

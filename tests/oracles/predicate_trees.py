@@ -304,7 +304,7 @@ _CASTS: Mapping[str, Sequence[Kind]] = {
     "date": (values.TIMESTAMP, values.LOCAL_TIMESTAMP),
     "timestamp": (values.DATE, values.LOCAL_TIMESTAMP),
     "timestamp_ntz": (values.DATE, values.TIMESTAMP),
-    "numerals": (values.DOUBLE,),
+    "numerals": (values.DOUBLE, values.DOUBLE, values.BYTE, values.DECIMAL),
     "days": (values.DATE,),
 }
 # Constants of other types, and the type in which Spark compares the two. A float and a whole number are

@@ -375,7 +375,10 @@ LONG_DECIMAL = _decimal(
 )
 TEXT = _text_kind("string", _drawn(_TEXTS, _draw_text))
 # Texts that a cast makes numbers or days of, and some of which it does not.
-NUMERALS = _text_kind("numerals", lambda _: ["1", "2", "10", "-3", "007", "1.5", "1e2", "x", " 5", "", "99"])
+NUMERALS = _text_kind(
+    "numerals",
+    lambda _: ["1", "2", "10", "-3", "007", "1.5", "1.267", "300", "3000000000", "1e2", "x", " 5", "", "99"],
+)
 DAYS = _text_kind("days", lambda _: [f"2021-0{month}-1{month}" for month in range(1, 10)] + ["", "someday"])
 BOOLEAN = Kind(
     name="boolean",

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from grpc import StatusCode, aio
@@ -11,8 +13,8 @@ from tests.fakes.metrics import FakeRpcMetrics
 
 
 class Handler:
-    unary_unary = None
-    unary_stream = None
+    unary_unary: Any = None
+    unary_stream: Any = None
     stream_unary = stream_stream = object()
 
 
@@ -48,6 +50,67 @@ def test_a_dependency_that_asks_for_fewer_calls_says_how_long_to_wait(trailing, 
     assert isinstance(error, errors.Unavailable)
     assert (error.message, error.error_code) == ("slow down", "TEMPORARILY_UNAVAILABLE")
     assert error.retry_after == wait
+
+
+class Panic(BaseException):
+    """As native code raises it: no ``Exception``."""
+
+
+class UnaryHandler(Handler):
+    def __init__(self, raised: BaseException) -> None:
+        async def method(request, context):
+            raise raised
+
+        self.unary_unary = method
+
+    def _replace(self, **changes):
+        return changes["unary_unary"]
+
+
+class StreamHandler(Handler):
+    def __init__(self, raised: BaseException) -> None:
+        async def method(request, context):
+            yield "page"
+            raise raised
+
+        self.unary_stream = method
+
+    def _replace(self, **changes):
+        async def drain(request, context):
+            return [message async for message in changes["unary_stream"](request, context)]
+
+        return drain
+
+
+class Context:
+    def __init__(self) -> None:
+        self.aborted: list[StatusCode] = []
+
+    def invocation_metadata(self):
+        return ()
+
+    async def abort(self, code, details, trailing_metadata=()):
+        self.aborted.append(code)
+
+
+@pytest.mark.parametrize("handler", [UnaryHandler, StreamHandler])
+async def test_a_panic_of_native_code_is_our_fault_and_has_an_answer(handler, caplog):
+    context, metrics = Context(), FakeRpcMetrics()
+
+    await guard(handler(Panic("boom")), "/gateway.v1.X/Y", metrics)(None, context)
+
+    assert context.aborted == [StatusCode.INTERNAL]
+    assert "unhandled error" in caplog.text
+
+
+@pytest.mark.parametrize("handler", [UnaryHandler, StreamHandler])
+async def test_who_leaves_gets_no_answer(handler):
+    context = Context()
+
+    with pytest.raises(asyncio.CancelledError):
+        await guard(handler(asyncio.CancelledError()), "/gateway.v1.X/Y", FakeRpcMetrics())(None, context)
+
+    assert context.aborted == []
 
 
 def test_client_streaming_is_refused():

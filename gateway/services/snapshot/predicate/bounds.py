@@ -46,6 +46,9 @@ _BEYOND: Final = b"\xff"
 # So many letters of a text tell it from nearly all others, and the rest would be copied into each bound.
 _MAX_LETTERS: Final = 256
 
+_DATED: Final = frozenset({Family.DATE, Family.TIMESTAMP, Family.LOCAL_TIMESTAMP})
+_WHOLE_YEAR: Final = r"^\d{4}-"
+
 DTYPES: Final[Mapping[Family, pl.DataType]] = {
     Family.INTEGER: pl.Int64(),
     Family.NUMBER: pl.Float64(),
@@ -131,9 +134,17 @@ def _cast(bounds: Bounds, target: DataType) -> Bounds | None:
 
 
 def _parsed(bounds: Bounds, target: DataType) -> Bounds | None:
-    if bounds.texts is None:
+    # A decimal is rounded to its digits, or null where it has too few.
+    if bounds.texts is None or target.name == "decimal":
         return None
-    found = point_bounds(bounds.texts, target)
+    texts = bounds.texts
+    if target.family in _DATED:
+        # Readers differ in what they take a short year for.
+        none = pl.repeat(None, texts.len(), dtype=pl.String, eager=True)
+        texts = texts.zip_with(texts.str.contains(_WHOLE_YEAR), none)
+    found = point_bounds(texts, target)
+    if target.family is Family.INTEGER:
+        found = _integers(found, target)
     # A text that is not read here may still be read by others.
     unread = bounds.texts.is_not_null() & found.low.is_null()
     return replace(found, nulls=found.nulls | unread, values=found.values | unread)

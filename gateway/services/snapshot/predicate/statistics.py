@@ -13,6 +13,7 @@ from polars.exceptions import PanicException, PolarsError
 _CHUNK: Final = 2_000
 _KINDS: Final = ("minValues", "maxValues", "nullCount")
 _RECORDS: Final = "numRecords"
+_MEMBER: Final = "member"
 # Where a row of two values would have its comma: the library reads the rows as one array.
 _SEAM: Final = r"(?:\}|null)\s*,\s*[{n]"
 # How a text begins that is an object or an array in JSON.
@@ -71,7 +72,8 @@ def _member(values: pl.Series, path: Path) -> pl.Series | None:
     for name in path:
         if not isinstance(values.dtype, pl.Struct) or name not in values.struct.fields:
             return None
-        values = values.struct.field(name)
+        # By no expression, and under another name: to the library some names are patterns of names.
+        values = values.struct.unnest()[name].rename(_MEMBER)
     return values
 
 

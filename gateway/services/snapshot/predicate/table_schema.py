@@ -43,6 +43,9 @@ class TableSchema:
             return self._find_partition(path[1:]) if found is None else None
         if found is not None:
             return found
+        # What is taken from a map or an array is no column.
+        if self._columns.has(path[0]):
+            return None
         # A table or an alias may stand before the name.
         others = [self._find(path[index:]) for index in range(1, len(path))]
         candidates = [field for field in others if field is not None]
@@ -71,6 +74,8 @@ class TableSchema:
     def _field(
         self, field: Mapping[str, Any], physical: tuple[str, ...], path: Sequence[str]
     ) -> Field | None:
+        if not all(map(_is_encodable, physical)):
+            return None
         name = field.get("type")
         data_type = find_type(name) if isinstance(name, str) else None
         if data_type is None and not isinstance(name, str):
@@ -97,6 +102,10 @@ class _Struct:
         """Return the field of a name; None if there is none, or more than one."""
         return self._by_name.get(name.lower())
 
+    def has(self, name: str) -> bool:
+        """Tell whether there is one field of a name or more."""
+        return name.lower() in self._by_name
+
     def inner(self, name: str) -> _Struct:
         """Return the fields of a field, of which one that is not a struct has none."""
         key = name.lower()
@@ -113,6 +122,15 @@ class _Struct:
                 key = name.lower()
                 found[key] = None if key in found else field
         return found
+
+
+def _is_encodable(name: str) -> bool:
+    """Tell whether statistics can be asked for a name: half of a surrogate pair is in no text."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _fields_of(schema: str) -> object:

@@ -363,6 +363,46 @@ def test_a_file_is_left_out_by_its_partition(kind, value, sql, kept):
     assert keeps_partition(kind, value, sql) is kept
 
 
+# What Spark makes of the text is in the comment, where that is not what it says.
+@pytest.mark.parametrize(
+    ("value", "sql"),
+    [
+        ("1.26", "CAST(p AS DECIMAL(3,1)) = 1.3"),  # 1.3
+        ("1.5", "CAST(p AS DECIMAL(10,0)) = 2"),  # 2
+        ("1000", "CAST(p AS DECIMAL(3,1)) IS NULL"),  # null
+        ("3000000000", "CAST(p AS INT) IS NULL"),  # null
+        ("3000000000", "CAST(p AS INT) <=> NULL"),  # null
+        ("300", "CAST(p AS TINYINT) IS NULL"),  # null
+        ("20-01-01", "CAST(p AS DATE) IS NULL"),  # null
+        ("20-01-01 00:00:00", "CAST(p AS TIMESTAMP) IS NULL"),  # null
+        ("7", "CAST(p AS INT) = 7"),
+        ("2021-02-03", "CAST(p AS DATE) = DATE '2021-02-03'"),
+    ],
+)
+def test_a_text_that_is_cast_loses_no_file_whatever_is_made_of_it(value, sql):
+    assert keeps_partition("string", value, sql)
+
+
+@pytest.mark.parametrize(
+    ("value", "sql"),
+    [
+        ("7", "CAST(p AS INT) = 8"),
+        ("7", "CAST(p AS INT) IS NULL"),
+        ("2021-02-03", "CAST(p AS DATE) = DATE '2021-02-04'"),
+        ("2021-02-03", "CAST(p AS DATE) IS NULL"),
+    ],
+)
+def test_a_text_that_is_cast_exactly_leaves_files_out(value, sql):
+    assert not keeps_partition("string", value, sql)
+
+
+@pytest.mark.parametrize(
+    "constant", ["CAST('1.26' AS DECIMAL(3,1))", "CAST('1.26' AS DECIMAL(3,1)), CAST('9' AS DECIMAL(3,1))"]
+)
+def test_a_constant_that_is_rounded_loses_no_file(constant):
+    assert keeps("decimal(3,1)", 1.3, 1.3, f"c IN ({constant})")
+
+
 def test_a_partition_value_that_is_not_there_is_null():
     metadata = metadata_with(column("p", "integer"), partitions=("p",))
 

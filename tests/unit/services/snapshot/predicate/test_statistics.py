@@ -119,3 +119,24 @@ def test_a_column_that_is_not_among_parsed_statistics_is_not_found(path):
     )
 
     assert find_parsed(parsed, path) is None
+
+
+@pytest.mark.parametrize("name", ["*", "^a.*$", "^x$"])
+def test_a_name_that_is_a_pattern_elsewhere_is_that_of_its_own_column(name):
+    text = json.dumps(
+        {
+            "numRecords": 3,
+            "minValues": {"ab": 100, name: 5},
+            "maxValues": {"ab": 200, name: 6},
+            "nullCount": {"ab": 1, name: 2},
+        }
+    )
+    paths = [("ab",), (name,)]
+    found = read_statistics(pl.Series([text]), paths)[(name,)]
+    assert (found.minima.item(), found.maxima.item(), found.null_count.item()) == ("5", "6", 2)
+
+    typed = find_parsed(pl.Series([json.loads(text)]), (name,))
+    assert typed is not None
+    assert (typed.minima.item(), typed.maxima.item()) == (5, 6)
+    # As bounds are made of it.
+    assert (typed.null_count != 0).to_list() == [True]

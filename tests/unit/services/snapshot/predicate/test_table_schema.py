@@ -148,3 +148,27 @@ def test_decimals_have_a_precision_and_a_scale():
 )
 def test_a_damaged_schema_has_no_columns(text):
     assert TableSchema(Metadata(id="t", schema_string=text)).find(("a",)) is None
+
+
+@pytest.mark.parametrize("data_type", ["map", "array"])
+def test_what_is_taken_from_a_map_or_an_array_is_no_column_by_that_name(data_type):
+    kinds = {
+        "map": {"type": "map", "keyType": "string", "valueType": "long", "valueContainsNull": True},
+        "array": {"type": "array", "elementType": struct(column("key", "long")), "containsNull": True},
+    }
+    schema = schema_of(column("m", kinds[data_type]), column("key", "long"))
+
+    assert schema.find(("m", "key")) is None
+    assert schema.find(("alias", "key")) == field("key")
+
+
+def test_a_name_that_may_be_one_of_two_columns_is_no_alias():
+    schema = schema_of(column("a", "long"), column("A", "long"), column("b", "long"))
+
+    assert schema.find(("a", "b")) is None
+
+
+def test_a_column_whose_name_is_in_no_text_is_none():
+    schema = schema_of(column("\ud800", "long"))
+
+    assert schema.find(("\ud800",)) is None
