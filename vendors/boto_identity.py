@@ -98,6 +98,10 @@ class BotoIdentity:
     def is_temporary(self) -> bool:
         return self._options.is_temporary
 
+    @property
+    def is_role(self) -> bool:
+        return self._options.is_role
+
     def keys(self) -> Keys:
         """Return keys that are good for some minutes at least, where their provider gives that."""
         credentials = self._signing().get_credentials()
@@ -117,12 +121,11 @@ class BotoIdentity:
 
     def has_end(self) -> bool:
         """Tell whether the keys end by themselves, as far as their provider says."""
-        options = self._options
-        if options.assume_role is not None or isinstance(options, WebIdentityOptions):
+        if self.is_role:
             return True
-        credentials = (
-            self._found() if isinstance(options, ProfileOptions) else self._signing().get_credentials()
-        )
+        credentials = self._signing().get_credentials()
+        if isinstance(credentials, ProfileCredentials):
+            credentials = credentials.current()
         if credentials is None:
             raise NoCredentialsError
         # In this order: some are not there before they are asked for.

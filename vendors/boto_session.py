@@ -92,12 +92,15 @@ class ProfileCredentials:
         self._loaded: tuple[object, Any] = (None, None)
 
     def get_frozen_credentials(self) -> Any:
+        return self.current().get_frozen_credentials()
+
+    def current(self) -> Any:
+        """Return the credentials of the profile, loaded again only if it may be another."""
         with self._lock:
             stamp = [_stamp(Path(path).expanduser()) for path in self._files.values()]
             if self._loaded[0] != stamp:
                 self._loaded = (stamp, self.load())
-            credentials = self._loaded[1]
-        return credentials.get_frozen_credentials()
+            return self._loaded[1]
 
     def load(self) -> Any:
         """Return the credentials of the profile as it is now."""

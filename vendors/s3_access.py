@@ -23,7 +23,7 @@ from vendors.obstore_client import client_options, retry_config
 from vendors.obstore_error import StoreRefused, judge
 from vendors.obstore_probe import MOST_NAMES, ObstoreProbe
 from vendors.obstore_reader import ObstoreReader
-from vendors.s3_address import Place, access_point_url, aws_url, with_label
+from vendors.s3_address import Place, access_point_url, as_sent, aws_url, with_label
 from vendors.s3_signer import S3Signer
 from vendors.sts import Failures, translate
 
@@ -64,7 +64,6 @@ class S3Access:
         self._threads = threads
         self._clock = clock
         self._failures = Failures(log)
-        self._has_end = False
 
     def reader(self) -> ObstoreReader:
         return ObstoreReader(self._open_own)
@@ -90,16 +89,17 @@ class S3Access:
 
     async def _mint(self, window: Window) -> Credential:
         own = await self._run(lambda: self._new_session(window))
-        # Keys whose provider names no end are good for as long as they are asked for.
-        return _to_credential(own.keys, own.ends_at or window.expires_at)
+        if own.ends_at is None:
+            # What is minted is shared, and such keys are not.
+            raise Unavailable("the storage's keys have just been replaced; try again")
+        return _to_credential(own.keys, own.ends_at)
 
     async def _knows_end(self) -> bool:
-        # Once they were such, they stay such: it is looked at no more.
-        self._has_end = self._has_end or await self._run(self._find_end)
-        return self._has_end
+        # A profile may hold other keys by now: those of a role always end.
+        return self._identity.is_role or await self._run(self._find_end)
 
     def _find_end(self) -> bool:
-        with self._translated():
+        with self._translated(proves=False):
             return self._identity.has_end()
 
     def _new_session(self, window: Window) -> OwnSession:
@@ -151,9 +151,8 @@ class S3Access:
         dual_stack = endpoint.dual_stack
         if endpoint.access_point:
             url = access_point_url(endpoint.access_point, region, endpoint.s3, dual_stack=dual_stack)
-            return Place(url=url.lower(), region=region)
-        # In small letters, as clients write the host that they send: it is signed.
-        url = (endpoint.s3 or aws_url(region, dual_stack=dual_stack)).lower()
+            return Place(url=as_sent(url), region=region)
+        url = as_sent(endpoint.s3 or aws_url(region, dual_stack=dual_stack))
         if endpoint.path_style:
             return Place(url=url, bucket_in_path=self._bucket, region=region)
         return Place(url=with_label(url, self._bucket), region=region)
@@ -167,7 +166,8 @@ class S3Access:
             return self._identity.keys()
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translated(self, *, proves: bool = True) -> Iterator[None]:
+        """Give what goes wrong our own words; what goes right may prove that there is an identity again."""
         try:
             yield
         # The last two: what a provider gave was no credential, or one that is over.
@@ -176,7 +176,8 @@ class S3Access:
             self._failures.tell(f"the gateway has no identity for the bucket {self._bucket}: {code}", code)
             # Without its cause, which obstore would put into words of its own.
             raise error from None
-        self._failures.end()
+        if proves:
+            self._failures.end()
 
     async def _list_keys(self, credential: Credential | None, prefix: str) -> Sequence[str]:
         keys = _keys(credential) if credential else await self._run(self._own_keys)

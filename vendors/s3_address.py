@@ -27,7 +27,7 @@ _SUFFIXES: Final = (
 class Place:
     """A bucket on the network, and the region that requests to it are signed for."""
 
-    # Scheme and host, whose name has the bucket unless the path does.
+    # Scheme and host as ``as_sent`` has them; its name has the bucket unless the path does.
     url: str
     # Empty where the host's name has it.
     bucket_in_path: str = ""
@@ -35,14 +35,21 @@ class Place:
 
     @property
     def host(self) -> str:
-        """Return the host as clients send it: without a port that goes without saying."""
-        scheme, _, netloc = self.url.partition("://")
-        return netloc.removesuffix(f":{_STANDARD_PORTS[scheme]}")
+        return self.url.partition("://")[2]
 
     def directory(self, path: str) -> str:
         """Return the directory of a key in a URL's spelling, between slashes."""
         parts = [part for part in (self.bucket_in_path, encode_path(path)) if part]
         return "".join(f"/{part}" for part in parts) + "/"
+
+
+def as_sent(url: str) -> str:
+    """Return an address as clients send its host, which is signed: in small letters, without a usual port.
+
+    Some leave the port out and some send what the URL has: the URL itself must not have it.
+    """
+    scheme, separator, host = url.lower().partition("://")
+    return f"{scheme}{separator}{host.removesuffix(f':{_STANDARD_PORTS[scheme]}')}"
 
 
 def aws_url(region: str, *, dual_stack: bool = False) -> str:

@@ -7,7 +7,7 @@ from gateway.domain.location import Location
 from gateway.domain.window import Window
 from vendors.r2.config import REGION, R2Options
 from vendors.r2.identity import Identity
-from vendors.s3_address import Place
+from vendors.s3_address import Place, as_sent
 from vendors.s3_signer import S3Signer
 
 
@@ -15,9 +15,7 @@ def open_signer(options: R2Options, prefix: Location, identity: Identity) -> S3S
     """Return a signer that calls nobody: the keys have no end of their own."""
 
     async def find_place() -> Place:
-        # In small letters, as clients write the host that they send: it is signed.
-        url = options.endpoint_url.lower()
-        return Place(url=url, bucket_in_path=prefix.authority, region=REGION)
+        return Place(url=as_sent(options.endpoint_url), bucket_in_path=prefix.authority, region=REGION)
 
     async def obtain(window: Window) -> Credential:
         parent = await identity.parent()

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 from gateway.errors import Unavailable
 from vendors.boto_identity import BotoEndpoint, BotoIdentity, Keys
 from vendors.boto_options import AnyIdentity, AwsIdentity
+from vendors.boto_session import ProfileCredentials
 
 AMBIENT = {
     "AWS_ACCESS_KEY_ID": "AMBIENT",
@@ -96,6 +97,24 @@ def test_a_profile_comes_from_its_file_as_it_is_now(tmp_path):
     assert found.keys().access_key_id == "ONE"
     file.write_text("[lake]\naws_access_key_id = OTHER\naws_secret_access_key = 2\n", encoding="utf-8")
     assert found.keys().access_key_id == "OTHER"
+
+
+def test_a_profile_is_loaded_again_only_when_its_file_has_changed(tmp_path, monkeypatch):
+    loads: list[Any] = []
+    load = ProfileCredentials.load
+
+    def counted(credentials: ProfileCredentials) -> Any:
+        loads.append(credentials)
+        return load(credentials)
+
+    monkeypatch.setattr(ProfileCredentials, "load", counted)
+    file = tmp_path / "shared"
+    file.write_text("[lake]\naws_access_key_id = ONE\naws_secret_access_key = 1\n", encoding="utf-8")
+    found = identity({"kind": "profile", "name": "lake", "file": str(file)})
+
+    assert [found.has_end() for _ in range(3)] == [False] * 3
+    assert found.keys().access_key_id == "ONE"
+    assert len(loads) == 1
 
 
 def test_a_profile_that_is_not_there_is_no_other_identity(tmp_path):

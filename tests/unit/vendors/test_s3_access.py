@@ -154,6 +154,7 @@ class FakeIdentity:
     """Gives new sessions, or what a test has it raise."""
 
     is_temporary = True
+    is_role = False
 
     def __init__(self, ends_at: datetime | None = None, error: Exception | None = None) -> None:
         self.ends_at = ends_at
@@ -247,6 +248,27 @@ async def test_url_does_not_outlive_the_session_that_signed_it(open_signer, ends
     assert parse_qs(signed.query)["X-Amz-Expires"] == [str(int((expires_at - NOON).total_seconds()))]
     (minted,) = sessions.minted.values()
     assert minted.expires_at == ends_at
+
+
+async def test_keys_that_got_an_end_or_lost_it_are_taken_as_what_they_are_now(open_signer):
+    identity, sessions = FakeIdentity(ends_at=NOON + 2 * HOUR), FakeSessions()
+    signer = open_signer(identity, sessions)
+    first = await signer.sign(LAKE, Paths.of(["a"]), WINDOW)
+    identity.ends_at = None
+    second = await signer.sign(LAKE, Paths.of(["a"]), WINDOW)
+
+    assert "X-Amz-Credential=ASIA1%2F" in first.query
+    assert "X-Amz-Credential=AKIA%2F" in second.query
+    assert [minted.id for minted in sessions.minted.values()] == ["ASIA1"]
+
+
+async def test_keys_that_lose_their_end_while_they_are_asked_for_are_not_shared(open_signer, monkeypatch):
+    identity, sessions = FakeIdentity(ends_at=None), FakeSessions()
+    monkeypatch.setattr(identity, "has_end", lambda: True)
+
+    with pytest.raises(Unavailable, match="just been replaced"):
+        await open_signer(identity, sessions).sign(LAKE, Paths.of(["a"]), WINDOW)
+    assert sessions.minted == {}
 
 
 async def test_keys_without_an_end_sign_and_are_given_to_no_other_replica(open_signer):

@@ -6,7 +6,7 @@ import botocore.session
 import pytest
 
 from tests.unit.vendors.sdk import sdk_client
-from vendors.s3_address import Place, access_point_url, aws_url, fits_host, with_label
+from vendors.s3_address import Place, access_point_url, as_sent, aws_url, fits_host, with_label
 
 SESSION = botocore.session.Session()
 REGIONS = [
@@ -81,7 +81,10 @@ def test_nothing_stands_in_front_of_a_number(endpoint):
     ],
 )
 def test_host_is_the_one_that_clients_send(url, host):
-    assert Place(url=url, region="x").host == host
+    sent = as_sent(url)
+    assert Place(url=sent, region="x").host == host
+    # A client that sends what the URL has sends the same.
+    assert urlsplit(sent).netloc == host
 
 
 @pytest.mark.parametrize(
