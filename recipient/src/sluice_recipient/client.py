@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import quote, urlencode
 
 from sluice_recipient.address import TableName
 from sluice_recipient.credential import Credential, parse_credential
+from sluice_recipient.delta_listing import DeltaPage, join_delta_pages, parse_delta_page
 from sluice_recipient.errors import AccessDenied, NotFound, RecipientError, Refused, Unavailable
 from sluice_recipient.listing import Listing, Page, join_pages, parse_page
 from sluice_recipient.profile import Profile
@@ -29,6 +30,10 @@ _CAPABILITIES: Final = (
 # What a table can be told in without loss is told in the first of the two formats.
 _QUERY_CAPABILITIES: Final = (
     "responseformat=parquet,delta;readerfeatures=deletionvectors,columnmapping,timestampntz;"
+    "includeendstreamaction=true"
+)
+_DELTA_CAPABILITIES: Final = (
+    "responseformat=delta;readerfeatures=deletionvectors,columnmapping,timestampntz;"
     "includeendstreamaction=true"
 )
 # So that an answer is never larger than it needs to be.
@@ -52,6 +57,16 @@ class TableInfo:
     access_modes: frozenset[str]
     location: str | None = None
     auxiliary_locations: tuple[str, ...] = ()
+
+
+class Paged(Protocol):
+    """An answer that may lead to another."""
+
+    @property
+    def next_page_token(self) -> str | None: ...
+
+
+P = TypeVar("P", bound=Paged)
 
 
 class GatewayClient:
@@ -88,10 +103,21 @@ class GatewayClient:
 
         ``refresh`` is what is asked about refreshing: pages after the first are not asked it again.
         """
-        pages = [self._page(name, {**at, **refresh})]
-        while token := pages[-1].next_page_token:
-            pages.append(self._page(name, {**at, "pageToken": token}))
-        return join_pages(pages, self.clock())
+
+        def ask(question: Mapping[str, Any]) -> Page:
+            response = self._query(name, question, _QUERY_CAPABILITIES)
+            return parse_page(response.headers, response.body, allows_http=self._allows_http)
+
+        return join_pages(_all_pages(ask, {**at, **refresh}, at), self.clock())
+
+    def delta_lines(self, name: TableName, *, at: Mapping[str, Any]) -> list[str]:
+        """Return a table ``at`` a version or time in the delta format, a line for each action."""
+
+        def ask(question: Mapping[str, Any]) -> DeltaPage:
+            response = self._query(name, question, _DELTA_CAPABILITIES)
+            return parse_delta_page(response.headers, response.body, allows_http=self._allows_http)
+
+        return join_delta_pages(_all_pages(ask, at, at))
 
     def fetch(self, url: str, first: int, last: int) -> Response:
         """Return a store's answer to a request for some bytes, whatever its status; the token stays here."""
@@ -104,16 +130,18 @@ class GatewayClient:
             path = f"/shares/{quote(str(share['name']), safe='')}/all-tables"
             yield from map(_listed, self._items(path))
 
-    def _page(self, name: TableName, question: Mapping[str, Any]) -> Page:
-        response = self._send(
+    @property
+    def _allows_http(self) -> bool:
+        # Whoever talks to the gateway in the clear may read files so.
+        return self.profile.endpoint.startswith("http://")
+
+    def _query(self, name: TableName, question: Mapping[str, Any], capabilities: str) -> Response:
+        return self._send(
             "POST",
             f"{name.path}/query",
             body=json.dumps({**question, "maxFiles": _FILES_IN_A_PAGE}).encode(),
-            headers={"delta-sharing-capabilities": _QUERY_CAPABILITIES},
+            headers={"delta-sharing-capabilities": capabilities},
         )
-        # Whoever talks to the gateway in the clear may read files so.
-        allows_http = self.profile.endpoint.startswith("http://")
-        return parse_page(response.headers, response.body, allows_http=allows_http)
 
     def _from_metadata(self, name: TableName) -> TableInfo:
         response = self._send(
@@ -134,7 +162,7 @@ class GatewayClient:
         raise NotFound(f"table {name} not found")
 
     def _items(self, path: str) -> Iterator[dict[str, Any]]:
-        token = ""
+        token, followed = "", set[str]()
         while True:
             query = f"?{urlencode({'pageToken': token})}" if token else ""
             page = self._json("GET", path + query)
@@ -142,6 +170,7 @@ class GatewayClient:
             token = page.get("nextPageToken") or ""
             if not token:
                 return
+            _follow(token, followed)
 
     def _json(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
         return _parse_json(self._send(method, path, body=body).body)
@@ -157,6 +186,23 @@ class GatewayClient:
             method=method, url=self.profile.endpoint + path, headers=own | (headers or {}), body=body
         )
         return _checked(send_patiently(self._transport, request, self._sleep))
+
+
+def _all_pages(
+    ask: Callable[[Mapping[str, Any]], P], first: Mapping[str, Any], rest: Mapping[str, Any]
+) -> list[P]:
+    pages, followed = [ask(first)], set[str]()
+    while token := pages[-1].next_page_token:
+        _follow(token, followed)
+        pages.append(ask({**rest, "pageToken": token}))
+    return pages
+
+
+def _follow(token: object, followed: set[str]) -> None:
+    """Note a page's token; one that was followed before would lead round in a circle for ever."""
+    if str(token) in followed:
+        raise Refused("the gateway's pages lead back to one that was read already; ask the provider")
+    followed.add(str(token))
 
 
 def _checked(response: Response) -> Response:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -62,8 +63,7 @@ class Listing:
 def join_pages(pages: Sequence[Page], now: datetime) -> Listing:
     """Return the pages of one query as one listing."""
     first = pages[0]
-    if any(page.version != first.version for page in pages):
-        raise Unavailable("the gateway's pages are of different versions; try again")
+    check_versions(page.version for page in pages)
     told = [page.expires_at for page in pages if page.expires_at is not None]
     return Listing(
         version=first.version,
@@ -80,33 +80,66 @@ def parse_page(headers: Mapping[str, str], body: bytes, *, allows_http: bool = F
 
     URLs are https, or else http if that is allowed: no others are ever opened.
     """
-    said = _capabilities(headers.get("delta-sharing-capabilities", ""))
-    if said.get(_FORMAT, "parquet") != "parquet":
+    if format_of(headers) != "parquet":
         raise NeedsDeltaFormat(
             "the table has deletion vectors or mapped columns, which its files do not tell"
         )
+    with expecting_files():
+        page = _page(headers, body)
+    check_urls(page.urls.values(), allows_http=allows_http)
+    return page
+
+
+def format_of(headers: Mapping[str, str]) -> str:
+    """Return the format that an answer is in."""
+    return _capabilities(headers).get(_FORMAT, "parquet")
+
+
+@contextmanager
+def expecting_files() -> Iterator[None]:
+    """Raise ``Unavailable`` when what is taken apart in the block is not what it should be."""
     try:
-        page = _page(int(headers["delta-table-version"]), body, has_end=said.get(_END) == "true")
+        yield
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError):
         # Without the cause: it may quote a URL.
         raise Unavailable(
             "the gateway's answer is no list of files; is the endpoint the right one?"
         ) from None
-    _check_urls(page.urls.values(), ("https://", "http://") if allows_http else ("https://",))
-    return page
 
 
-def _page(version: int, body: bytes, *, has_end: bool) -> Page:
+def parse_lines(headers: Mapping[str, str], body: bytes) -> tuple[dict[str, list[Any]], Mapping[str, Any]]:
+    """Return what stands in the lines of an answer by its kind, and what stands in the last one."""
     by_kind: dict[str, list[Any]] = {}
     for line in body.splitlines():
         for kind, content in json.loads(line).items():
             by_kind.setdefault(kind, []).append(content)
-    end = _end(by_kind.get("endStreamAction", []), is_announced=has_end)
+    is_announced = _capabilities(headers).get(_END) == "true"
+    return by_kind, _end(by_kind.get("endStreamAction", []), is_announced=is_announced)
+
+
+def check_urls(urls: Iterable[str], *, allows_http: bool) -> None:
+    """Raise ``Refused`` when one of them is not https, or else http if that is allowed."""
+    schemes = ("https://", "http://") if allows_http else ("https://",)
+    if not all(url.lower().startswith(schemes) for url in urls):
+        # Without the URL: it may open a file.
+        raise Refused(
+            f"the gateway names a file by a URL that is not {' or '.join(schemes)}; ask the provider"
+        )
+
+
+def check_versions(versions: Iterable[int]) -> None:
+    """Raise ``Unavailable`` when pages of one query are of several versions."""
+    if len(set(versions)) != 1:
+        raise Unavailable("the gateway's pages are of different versions; try again")
+
+
+def _page(headers: Mapping[str, str], body: bytes) -> Page:
+    by_kind, end = parse_lines(headers, body)
     files = by_kind.get("file", [])
     times = [file["expirationTimestamp"] for file in files if file.get("expirationTimestamp")]
     earliest = min(times, default=end.get("minUrlExpirationTimestamp"))
     return Page(
-        version=version,
+        version=int(headers["delta-table-version"]),
         schema=str(by_kind["metaData"][0]["schemaString"]),
         files=[_file(file) for file in files],
         urls={str(file["id"]): str(file["url"]) for file in files},
@@ -114,14 +147,6 @@ def _page(version: int, body: bytes, *, has_end: bool) -> Page:
         refresh_token=end.get("refreshToken"),
         next_page_token=end.get("nextPageToken"),
     )
-
-
-def _check_urls(urls: Iterable[str], schemes: tuple[str, ...]) -> None:
-    if not all(url.lower().startswith(schemes) for url in urls):
-        # Without the URL: it may open a file.
-        raise Refused(
-            f"the gateway names a file by a URL that is not {' or '.join(schemes)}; ask the provider"
-        )
 
 
 def _file(content: Mapping[str, Any]) -> SharedFile:
@@ -142,6 +167,7 @@ def _end(found: Sequence[Mapping[str, Any]], *, is_announced: bool) -> Mapping[s
     return found[-1]
 
 
-def _capabilities(text: str) -> dict[str, str]:
+def _capabilities(headers: Mapping[str, str]) -> dict[str, str]:
+    text = headers.get("delta-sharing-capabilities", "")
     parts = (part.partition("=") for part in text.lower().split(";"))
     return {name.strip(): value.strip() for name, _, value in parts}

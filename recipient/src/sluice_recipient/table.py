@@ -26,7 +26,7 @@ from sluice_recipient.profile import parse_profile, read_profile
 from sluice_recipient.refreshing import Refreshing
 from sluice_recipient.storage import AMBIENT, container_options, renewed_place, static_options
 from sluice_recipient.transport import Transport, UrllibTransport
-from sluice_recipient.url_files import UrlFiles, Version
+from sluice_recipient.url_files import UrlFiles, Version, to_question
 
 if TYPE_CHECKING:
     import deltalake
@@ -103,6 +103,10 @@ class SharedTable:
         A version is a number, or a time such as ``2026-01-31T00:00:00Z``.
         """
         return UrlFiles(self._client, self.name, version)
+
+    def delta_lines(self, version: Version | None = None) -> list[str]:
+        """Return the latest or another version in the delta format, as lines of JSON; their URLs expire."""
+        return self._client.delta_lines(self.name, at=to_question(version))
 
     def to_deltalake(self, **options: Any) -> deltalake.DeltaTable:
         """Return a ``deltalake.DeltaTable``; ``options`` are its own, such as ``version``."""

@@ -64,9 +64,7 @@ class UrllibTransport:
     def send(self, request: Request) -> Response:
         if not request.url.lower().startswith(("http://", "https://")):
             raise Refused(_NO_ADDRESS)
-        outgoing = urllib.request.Request(  # noqa: S310
-            request.url, data=request.body, headers=dict(request.headers), method=request.method
-        )
+        outgoing = _outgoing(request)
         try:
             with self._opener.open(outgoing, timeout=_TIMEOUT_SECONDS) as answer:
                 return _response(answer.status, answer)
@@ -78,6 +76,16 @@ class UrllibTransport:
             raise Refused(_NO_ADDRESS) from None
         except (OSError, HTTPException) as exc:
             raise Unavailable(f"cannot reach {outgoing.host}: {_reason(exc)}") from exc
+
+
+def _outgoing(request: Request) -> urllib.request.Request:
+    try:
+        return urllib.request.Request(  # noqa: S310
+            request.url, data=request.body, headers=dict(request.headers), method=request.method
+        )
+    except ValueError:
+        # Without the cause, here too: it quotes the host, or what was taken for one.
+        raise Refused(_NO_ADDRESS) from None
 
 
 def send_patiently(transport: Transport, request: Request, sleep: Callable[[float], None]) -> Response:

@@ -33,9 +33,7 @@ class UrlFiles:
     def __init__(self, client: GatewayClient, name: TableName, version: Version | None = None) -> None:
         self._client = client
         self._name = name
-        self._at: dict[str, Any] = {}
-        if version is not None:
-            self._at = {"version" if isinstance(version, int) else "timestamp": version}
+        self._at = to_question(version)
         self._first = self._ask(self._at)
         self._token = self._first.refresh_token
         self._refreshing = Refreshing(self._list_again, client.clock, first=self._first)
@@ -151,6 +149,11 @@ class UrlFile(io.RawIOBase):
         buffer[:count] = self._files.read(self._file, self._position, self._position + count - 1)
         self._position += count
         return count
+
+
+def to_question(version: Version | None) -> dict[str, Any]:
+    """Return what a query asks a version with."""
+    return {} if version is None else {"version" if isinstance(version, int) else "timestamp": version}
 
 
 def _is_enough(waiting: Collection[tuple[SharedFile, Future[bytes]]]) -> bool:

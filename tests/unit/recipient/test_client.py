@@ -27,6 +27,7 @@ from tests.fakes.recipient_transport import (
 
 ORDERS = TableName(share="sales", schema="shop", table="orders")
 TABLE = "/shares/sales/schemas/shop/tables/orders"
+ASKED_ON = AssertionError("asked on where it should have ended")
 
 
 class Client(GatewayClient):
@@ -279,6 +280,59 @@ def test_pages_are_asked_for_until_there_is_no_next_one():
     assert ["refreshToken" in body for body in bodies] == [True, False, False]
 
 
+@pytest.mark.parametrize("tokens", [["2", "2"], ["2", "3", "2"]])
+def test_pages_that_lead_round_in_a_circle_are_refused(tokens):
+    client = Client(*(_files("a", nextPageToken=token) for token in tokens), ASKED_ON)
+
+    with pytest.raises(Refused, match="read already"):
+        client.files(ORDERS, at={}, refresh={})
+    assert len(client.transport.requests) == len(tokens)
+
+
+@pytest.mark.parametrize("tokens", [["2", "2"], ["2", "3", "2"]])
+def test_a_list_that_leads_round_in_a_circle_is_refused(tokens):
+    client = Client(*(ok({"items": [], "nextPageToken": token}) for token in tokens), ASKED_ON)
+
+    with pytest.raises(Refused, match="read already"):
+        list(client.tables())
+    assert len(client.transport.requests) == len(tokens)
+
+
+def test_a_table_is_asked_for_in_the_delta_format_page_by_page():
+    client = Client(_delta_files("a", nextPageToken="2"), _delta_files("b"))
+    found = client.delta_lines(ORDERS, at={"version": 3})
+
+    files = [json.loads(line)["file"]["deltaSingleAction"]["add"] for line in found[2:]]
+    assert [file["path"] for file in files] == [
+        "https://store.example/a?sp=r",
+        "https://store.example/b?sp=r",
+    ]
+    bodies = [json.loads(request.body or b"") for request in client.transport.requests]
+    assert bodies == [
+        {"version": 3, "maxFiles": 10_000},
+        {"version": 3, "pageToken": "2", "maxFiles": 10_000},
+    ]
+    for request in client.transport.requests:
+        asked = dict(part.split("=") for part in request.headers["delta-sharing-capabilities"].split(";"))
+        assert asked["responseformat"] == "delta"
+
+
+def test_pages_in_the_delta_format_do_not_lead_round_in_a_circle_either():
+    again = _delta_files("a", nextPageToken="2")
+
+    with pytest.raises(Refused, match="read already"):
+        Client(again, again, ASKED_ON).delta_lines(ORDERS, at={})
+
+
+def test_files_in_the_delta_format_are_in_the_clear_for_who_talks_to_the_gateway_so():
+    answer = _delta_files("a", scheme="http")
+    plain = Client(answer, profile=PROFILE | {"endpoint": "http://gateway.example"})
+
+    assert len(plain.delta_lines(ORDERS, at={})) == 3
+    with pytest.raises(Refused, match="not https"):
+        Client(answer).delta_lines(ORDERS, at={})
+
+
 def test_files_in_the_clear_are_for_who_talks_to_the_gateway_so():
     answer = _files("a", scheme="http")
     plain = Client(answer, profile=PROFILE | {"endpoint": "HTTP://gateway.example"})
@@ -320,3 +374,17 @@ def _files(*ids, scheme="https", **end):
         ]
     )
     return Response(status=200, headers={"delta-table-version": "3"}, body=answer.body)
+
+
+def _delta_files(*ids, scheme="https", **end):
+    paths = [f"{scheme}://store.example/{id_}?sp=r" for id_ in ids]
+    answer = lines(
+        [
+            {"protocol": {"deltaProtocol": {}}},
+            {"metaData": {"deltaMetadata": {}}},
+            *({"file": {"deltaSingleAction": {"add": {"path": path}}}} for path in paths),
+            {"endStreamAction": end},
+        ]
+    )
+    headers = {"delta-table-version": "3", "delta-sharing-capabilities": "responseformat=delta"}
+    return Response(status=200, headers=headers, body=answer.body)

@@ -87,6 +87,8 @@ def test_no_answer_is_said_with_its_reason(failure, reason):
         "https://store.example/a b?s3cr3t",
         "https://store.example/\xe4?s3cr3t",
         "https://store.example:s3cr3t/a",
+        "https://[::1/a?s3cr3t",
+        "https://s3cr3t\u2100/a",
     ],
 )
 def test_what_is_no_http_or_https_address_is_not_opened_and_not_quoted(url):
@@ -94,6 +96,7 @@ def test_what_is_no_http_or_https_address_is_not_opened_and_not_quoted(url):
         UrllibTransport().send(Request(method="GET", url=url))
 
     assert "s3cr3t" not in f"{raised.value!r}{raised.value.__cause__!r}"
+    assert raised.value.__suppress_context__ or raised.value.__context__ is None
 
 
 @pytest.mark.parametrize("url", ["file:///etc/hostname", "data:text/plain,x", "ftp://store.example/a"])

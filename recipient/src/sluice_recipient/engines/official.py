@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from sluice_recipient.engines.installed import load
 from sluice_recipient.errors import NotUsable
@@ -11,18 +12,56 @@ from sluice_recipient.url_files import Version
 if TYPE_CHECKING:
     from sluice_recipient.table import SharedTable
 
+# Options of Delta's reader in the official client's words. Capitals do not matter to Spark.
+_SPARK_OPTIONS: Final[Mapping[str, tuple[str, Callable[[str], int | str]]]] = {
+    "versionasof": ("version", int),
+    "timestampasof": ("timestamp", str),
+}
+
 
 def load_pandas(table: SharedTable, version: Version | None = None) -> Any:
     """Return the whole table as a pandas frame. Its URLs are not renewed on the way."""
-    at = {} if version is None else {"version" if isinstance(version, int) else "timestamp": version}
-    address = _address(table)
-    return load("delta_sharing", "url").load_as_pandas(address, **at)
+    reader = load("delta_sharing.reader", "url").DeltaSharingReader
+    return reader(None, _Answered(table.delta_lines(version)), use_delta_format=True).to_pandas()
 
 
-def load_spark(table: SharedTable) -> Any:
+def load_spark(table: SharedTable, options: Mapping[str, str]) -> Any:
     """Return a DataFrame of the official Spark connector, which renews its URLs."""
+    at = dict(_spark_option(table, name, value) for name, value in options.items())
     address = _address(table)
-    return load("delta_sharing", "url").load_as_spark(address)
+    return load("delta_sharing", "url").load_as_spark(address, **at)
+
+
+class _Answered:
+    """Stands where the official client asks a server: it opens whatever path the answer to that names.
+
+    What it is given in its place was looked at. Its reader takes the lines out of the list.
+    """
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+
+    def set_delta_format_header(self) -> None:
+        """There is nothing to ask for any more."""
+
+    def remove_delta_format_header(self) -> None:
+        """As above."""
+
+    def list_files_in_table(self, *_: Any, **__: Any) -> _Answered:
+        return self
+
+
+def _spark_option(table: SharedTable, name: str, value: str) -> tuple[str, int | str]:
+    if name.lower() not in _SPARK_OPTIONS:
+        raise NotUsable(
+            f"table {table.name} is read by URLs, where there is no option {name};"
+            " leave it out, or use versionAsOf or timestampAsOf"
+        )
+    own, convert = _SPARK_OPTIONS[name.lower()]
+    try:
+        return own, convert(value)
+    except ValueError:
+        raise NotUsable(f"{name} is {value!r}; it is a number such as 3") from None
 
 
 def _address(table: SharedTable) -> str:

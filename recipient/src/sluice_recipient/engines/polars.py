@@ -59,13 +59,15 @@ def _scan_urls(found: Any) -> Any:
     def read(
         columns: list[str] | None, predicate: Any, limit: int | None, _batch_size: int | None
     ) -> Iterator[Any]:
-        # The condition comes before the limit; what it looks at is among the columns.
+        # The limit comes before the condition: of a query that has them the other way round, Polars tells the
+        # condition alone. What that looks at is among the columns.
         for table in found.tables(columns):
             frame = polars.from_arrow(table)
-            frame = frame if predicate is None else frame.filter(predicate)
-            frame = frame if limit is None else frame.head(limit)
-            yield frame
-            if limit is not None and (limit := limit - frame.height) <= 0:
+            if limit is not None:
+                frame = frame.head(limit)
+                limit -= frame.height
+            yield frame if predicate is None else frame.filter(predicate)
+            if limit == 0:
                 return
 
     schema = polars.from_arrow(found.schema.empty_table()).schema

@@ -34,7 +34,7 @@ _FILE_SYSTEM: Final = "org.apache.hadoop.fs.s3a.S3AFileSystem"
 def read_spark(table: SharedTable, spark: Any, *, command: str | None, options: Mapping[str, str]) -> Any:
     """Return a DataFrame."""
     if table.access_for("spark", SCHEMES) != DIR:
-        return load_spark(table)
+        return load_spark(table, options)
     context = _context_of(spark)
     section = profile_section("table", command or _command(table, context.master))
     credential = table.credentials()

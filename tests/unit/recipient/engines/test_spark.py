@@ -1,16 +1,20 @@
 from __future__ import annotations
 
 import stat
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from sluice_recipient import NotUsable, SharedTable
+from sluice_recipient.access import Mode
 from sluice_recipient.address import parse_name
 from sluice_recipient.client import GatewayClient
 from sluice_recipient.profile import parse_profile
+from sluice_recipient.transport import Response
 
-from tests.fakes.recipient_transport import NOON, PROFILE, SECRETS, FakeTransport, aws_answer
+from tests.fakes.recipient_transport import NOON, PROFILE, SECRETS, FakeTransport, aws_answer, metadata
 
 ENDPOINT = "http://127.0.0.1:9000"
 
@@ -46,10 +50,13 @@ class FakeSpark:
 
 
 def _table(name="sales.shop.orders", address="/p/reader.share", **place: Any) -> SharedTable:
-    transport = FakeTransport(aws_answer(**place))
-    client = GatewayClient(parse_profile(PROFILE), transport, clock=lambda: NOON)
+    return _shared(name, address, aws_answer(**place), mode="dir")
+
+
+def _shared(name: str, address: str, answer: Response, *, mode: Mode) -> SharedTable:
+    client = GatewayClient(parse_profile(PROFILE), FakeTransport(answer), clock=lambda: NOON)
     full = f"{address}#{name}" if address else None
-    return SharedTable(client, parse_name(name), mode="dir", address=full)
+    return SharedTable(client, parse_name(name), mode=mode, address=full)
 
 
 @pytest.fixture
@@ -140,3 +147,12 @@ def test_a_session_without_a_context_is_refused():
 
     with pytest.raises(NotUsable, match="Spark Connect"):
         _table().to_pyspark(Connected())
+
+
+def test_by_urls_the_official_connector_reads_the_version_that_was_asked_for(spark, monkeypatch):
+    official = SimpleNamespace(load_as_spark=lambda address, **at: (address, at))
+    monkeypatch.setitem(sys.modules, "delta_sharing", official)
+    table = _shared("sales.shop.orders", "/p/reader.share", metadata(accessModes=["url"]), mode="auto")
+
+    assert table.to_pyspark(spark, versionAsOf="3") == ("/p/reader.share#sales.shop.orders", {"version": 3})
+    assert (spark.files, spark.loaded) == ([], "")
