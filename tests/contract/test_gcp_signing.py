@@ -149,6 +149,18 @@ class TestByGoogle(GcpSignerContract):
         async with opened_to_sign(gcp, impersonating) as harness:
             yield harness
 
+    @pytest.fixture
+    def waits(self, harness) -> list[float]:
+        """Have the time pass at once that the gateway waits for, and return how long that was, each time."""
+        waits: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            waits.append(seconds)
+            harness.cloud.clock.offset += timedelta(seconds=seconds)
+
+        harness.storage.signer._blobs._pause._sleep = sleep
+        return waits
+
     async def test_files_are_signed_in_batches_and_each_once(self, harness):
         names = [f"part-{number}" for number in range(250)]
 
@@ -195,31 +207,39 @@ class TestByGoogle(GcpSignerContract):
         with pytest.raises(Unavailable):
             await signed(harness, harness.location("t"), *map(str, range(20)))
 
-    async def test_throttling_of_one_batch_of_several_fails_all_and_passes(self, harness):
-        harness.cloud.blobs.spoil = lambda number: 429 if number == 150 else None
-        names = [str(number) for number in range(300)]
-        with pytest.raises(Unavailable) as caught:
-            await signed(harness, harness.location("t"), *names)
-        assert caught.value.retry_after == timedelta(seconds=7)
-
-        harness.cloud.clock.offset = timedelta(seconds=8)
-        assert len(await signed(harness, harness.location("t"), *names)) == 300
-
-    async def test_throttling_says_how_long_to_wait_and_is_heeded(self, harness):
+    async def test_throttling_amid_a_page_costs_time_and_no_signature_twice(self, harness, waits):
         blobs = harness.cloud.blobs
-        blobs.spoil = lambda number: 429 if number == 50 else None
-        # One batch: of several, some may still be on their way when the first has failed.
-        names = [str(number) for number in range(100)]
-        with pytest.raises(Unavailable) as caught:
-            await signed(harness, harness.location("t"), *names)
-        assert caught.value.retry_after == timedelta(seconds=7)
+        blobs.spoil = lambda number: 429 if number == 150 else None
+        table = harness.location("throttled")
+        names = [f"part-{number}" for number in range(300)]
+        for name in (names[0], names[150], names[299]):
+            await harness.put(table, name, name.encode())
 
-        asked = len(blobs.requests)
-        with pytest.raises(Unavailable):
-            await signed(harness, harness.location("t"), *names)
-        assert len(blobs.requests) == asked
-        harness.cloud.clock.offset = timedelta(seconds=8)
-        assert len(await signed(harness, harness.location("t"), *names)) == 100
+        urls = await signed(harness, table, *names)
+
+        assert sorted(blobs.requests) == [1, 100, 100, 100]
+        assert len(blobs.signed) == len(set(blobs.signed)) == 300
+        assert [wait // 1 for wait in waits] in ([6], [7])
+        for number in (0, 150, 299):
+            assert (await harness.fetch(urls[number])).body.decode() == names[number]
+
+    async def test_throttling_that_goes_on_says_how_long_to_wait_and_is_heeded(self, harness, waits):
+        blobs = harness.cloud.blobs
+        blobs.spoil = lambda number: 429 if number >= 50 else None
+        # One batch: of several, some may still be on their way when the first has failed.
+        table, names = harness.location("t"), [str(number) for number in range(100)]
+        now = datetime.now(UTC).replace(microsecond=0)
+        with pytest.raises(Unavailable) as caught:
+            await signed(harness, table, *names, started_at=now)
+        assert caught.value.retry_after is not None
+        assert timedelta(seconds=6) < caught.value.retry_after <= timedelta(seconds=7)
+        assert blobs.requests == [100, 50, 50]
+        assert len(waits) == 2
+
+        blobs.spoil = lambda _: None
+        assert len(await signed(harness, table, *names, started_at=now)) == 100
+        assert blobs.requests == [100, 50, 50, 50]
+        assert len(waits) == 3
 
     async def test_url_outlives_the_turn_of_googles_key_by_as_long_as_it_is_said_to_live(self, harness):
         table = harness.location("turn")

@@ -36,7 +36,7 @@ class Provider:
         self.backoff = backoff
         self._count = count
         self._monotonic = monotonic
-        self._longest = longest.total_seconds()
+        self._longest = longest
         self._paused_until = 0.0
 
     @property
@@ -44,15 +44,23 @@ class Provider:
         """Tell whether whoever has something old should make do with it for now."""
         return self.backoff.wait is not None or self._monotonic() < self._paused_until
 
-    async def ask(self, call: Callable[[], Awaitable[T]], judge: Callable[[T], Outcome]) -> tuple[T, Outcome]:
-        """Return what the provider gives, and what to think of it."""
+    async def ask(
+        self,
+        call: Callable[[], Awaitable[T]],
+        judge: Callable[[T], Outcome],
+        longest: timedelta | None = None,
+    ) -> tuple[T, Outcome]:
+        """Return what the provider gives, and what to think of it.
+
+        Who bounds each of many calls by itself, and has them wait for each other, says how long all may take.
+        """
         wait = self.backoff.wait
         if wait is not None:
             raise Unavailable("the storage's provider is asked too often; try again later", retry_after=wait)
         began, begun = self._monotonic(), self.backoff.begin()
         outcome = Outcome.FAILED
         try:
-            given = await self._bounded(call)
+            given = await self._bounded(call, self._longest if longest is None else longest)
             self.backoff.succeed(begun)
             outcome = judge(given)
         except GatewayError as exc:
@@ -64,9 +72,9 @@ class Provider:
             self._count(outcome, self._monotonic() - began)
         return given, outcome
 
-    async def _bounded(self, call: Callable[[], Awaitable[T]]) -> T:
+    async def _bounded(self, call: Callable[[], Awaitable[T]], longest: timedelta) -> T:
         try:
-            async with asyncio.timeout(self._longest):
+            async with asyncio.timeout(longest.total_seconds()):
                 return await call()
         except TimeoutError:
             raise Unavailable("the storage's provider does not answer in time; try again later") from None

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from itertools import islice
 from typing import Final, Protocol, TypeAlias
+from weakref import WeakValueDictionary
 
 from gateway.adapters.cache.promise import least_left
 from gateway.domain.file_path import Paths
 from gateway.domain.kept import Kept
 from gateway.domain.location import Location
-from gateway.domain.window import Window
+from gateway.domain.window import EPOCH, Window
 from gateway.ports import Signatures
 
 # What Python's objects take besides the texts, by measurement and rounded up.
 _PAGE_BYTES: Final = 400
 _FILE_BYTES: Final = 170
-# No table may take all of the memory for itself.
+# So much of the memory a table may have at the cost of what was used longest ago.
 _PARTS: Final = 4
+# It may have more where that is free, but for this part: else each first file of another would push one out.
+_SPARE_PARTS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,10 +91,17 @@ class Segments:
 
 
 class Files:
-    """Each file by itself, so that it is signed once, whatever others it is asked for with."""
+    """Each file by itself, so that it is signed once, whatever others it is asked for with.
+
+    Of a table with more files than there is room for, those that came first stay. It is read from end to end,
+    again and again: the last ones would push out the first just before they are needed.
+    """
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
+        # Those of this storage that the memory still has.
+        self._groups: WeakValueDictionary[bytes, Group] = WeakValueDictionary()
+        self._now = EPOCH
 
     def find(self, asked: Asked, least: timedelta, now: datetime) -> Signatures | None:
         group = self._find(asked, least, now)
@@ -113,40 +122,85 @@ class Files:
     def keep(self, asked: Asked, signatures: Signatures) -> None:
         group = self._memory.find(asked.place)
         if not isinstance(group, Group) or not _go_together(group.common, signatures):
-            group = Group(replace(signatures, signatures=b""))
-        group.add(asked.paths, signatures.signatures)
-        group.trim(self._memory.capacity // _PARTS)
-        self._memory.keep(asked.place, group, _PAGE_BYTES + _texts(group.common) + group.size)
+            group = Group(replace(signatures, signatures=b""), asked.window)
+        files = zip(asked.paths.split(), signatures.signatures.split(b"\n"), strict=True)
+        lacking = {path: signature for path, signature in files if path not in group.signatures}
+        group.add(lacking, self._make_room(group, sum(map(_file_size, lacking.items()))))
+        self._memory.keep(asked.place, group, group.size)
+        self._groups[asked.place] = group
 
     def _find(self, asked: Asked, least: timedelta, now: datetime) -> Group | None:
+        self._now = now
         group = self._memory.find(asked.place)
         return group if isinstance(group, Group) and group.common.expires_at - now >= least else None
+
+    def _make_room(self, group: Group, size: int) -> int:
+        """Return by how much a group may grow, with what others give back."""
+        capacity = self._memory.capacity
+        share, spare = capacity // _PARTS, capacity // _SPARE_PARTS
+        # No more than it takes: in need, the window before is still of use.
+        wanted = size if group.size + size <= share else size + spare
+        if self._free < wanted:
+            self._give_up_past(group, wanted)
+        if (due := min(size, share - group.size)) > 0:
+            self._take_back(due, share)
+        return max(share - group.size, self._free - spare)
+
+    def _give_up_past(self, but: Group, size: int) -> None:
+        """Let go of windows that have ended, until so much is free."""
+        groups = ((place, group) for place, group in self._groups.items() if group is not but)
+        past = [(group.window.end, place) for place, group in groups if group.window.end <= self._now]
+        for _, place in sorted(past):
+            if self._free >= size:
+                return
+            # What can never fit is not kept, and neither is what it takes the place of.
+            self._memory.keep(place, self._groups[place], self._memory.capacity + 1)
+
+    def _take_back(self, size: int, share: int) -> None:
+        """Take what others have beyond their share, until so much is free."""
+        for place, group in list(self._groups.items()):
+            if self._free >= size:
+                return
+            if group.size > share:
+                group.trim(max(share, group.size - (size - self._free)))
+                self._memory.keep(place, group, group.size)
+
+    @property
+    def _free(self) -> int:
+        return self._memory.capacity - self._memory.size
 
 
 class Group:
     """The files below one location in one window."""
 
-    def __init__(self, common: Signatures) -> None:
+    def __init__(self, common: Signatures, window: Window) -> None:
         self.common = common
+        self.window = window
         self.signatures: dict[bytes, bytes] = {}
-        self.size = 0
+        self.size = _PAGE_BYTES + _texts(common)
 
-    def add(self, paths: Paths, joined: bytes) -> None:
-        before = len(self.signatures)
-        self.signatures.update(zip(paths.split(), joined.split(b"\n"), strict=True))
-        each = (len(paths.joined) + len(joined)) // len(paths) + _FILE_BYTES
-        self.size += each * (len(self.signatures) - before)
+    def add(self, files: Mapping[bytes, bytes], room: int) -> None:
+        """Add files that are not among them, in their order, for as long as there is room."""
+        most = self.size + room
+        for file in files.items():
+            if self.size + _file_size(file) > most:
+                return
+            self.size += _file_size(file)
+            self.signatures[file[0]] = file[1]
 
     def trim(self, size: int) -> None:
-        """Let go of those that came first, if all do not fit: half of them, so that it is seldom done."""
+        """Let go of those that came last, until the others fit."""
         while self.size > size and self.signatures:
-            count = len(self.signatures)
-            self.signatures = dict(islice(self.signatures.items(), count - count // 2, None))
-            self.size = self.size * len(self.signatures) // count
+            self.size -= _file_size(self.signatures.popitem())
 
 
 # Segments by their keys, groups by their places.
 Memory: TypeAlias = Kept[bytes, Signatures | Group]
+
+
+def _file_size(file: tuple[bytes, bytes]) -> int:
+    path, signature = file
+    return len(path) + len(signature) + _FILE_BYTES
 
 
 def _texts(signatures: Signatures) -> int:

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Final
 
 from gateway.adapters.cache.promise import least_left
 from gateway.adapters.cache.provider import Provider, outcome_of
@@ -18,6 +19,10 @@ from gateway.domain.location import Location
 from gateway.domain.window import Window
 from gateway.errors import Internal
 from gateway.ports import Clock, Signatures, Signer, SigningCost
+
+# The calls of a page wait for their turn behind those of others, which says nothing about the provider; the
+# signer bounds each of them. Who asked may have left by then: the page is there when it is asked for again.
+_SPAN: Final = timedelta(minutes=5)
 
 log = logging.getLogger(__name__)
 
@@ -33,19 +38,23 @@ class UrlMint:
         series: UrlSeries,
         clock: Clock,
         monotonic: Callable[[], float] = time.monotonic,
+        span: timedelta = _SPAN,
     ) -> None:
         self.provider = provider
         self._signer = signer
         self._series = series
         self._clock = clock
         self._monotonic = monotonic
+        self._span = span
         self._has_warned = False
 
     async def sign(self, table: Location, paths: Paths, window: Window) -> Signatures:
         """Return a signature for each path, fresh."""
         if self._signer.cost is SigningCost.CALL:
             signatures, _ = await self.provider.ask(
-                lambda: self._signer.sign(table, paths, window), lambda given: self._judge(given, window)
+                lambda: self._signer.sign(table, paths, window),
+                lambda given: self._judge(given, window),
+                self._span,
             )
         else:
             signatures = await self._sign_here(table, paths, window)

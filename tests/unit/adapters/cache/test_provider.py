@@ -114,6 +114,18 @@ async def test_one_that_never_answers_does_not_hold_up_for_ever(new_provider, co
     assert counted.outcomes == [Outcome.UNAVAILABLE]
 
 
+async def test_who_bounds_its_own_calls_says_how_long_all_of_them_may_take(new_provider, counted):
+    async def slow() -> str:
+        await asyncio.sleep(0.02)
+        return "it"
+
+    provider = new_provider(longest=timedelta(milliseconds=10))
+    assert await provider.ask(slow, fine, timedelta(minutes=1)) == ("it", Outcome.MINTED)
+    with pytest.raises(Unavailable, match="in time"):
+        await provider.ask(asyncio.Event().wait, fine, timedelta(milliseconds=1))
+    assert counted.outcomes == [Outcome.MINTED, Outcome.UNAVAILABLE]
+
+
 async def test_an_attempt_that_is_stopped_counts_as_failed(asked, counted):
     task = asyncio.create_task(asked.ask(asyncio.Event().wait, fine))
     await settle()

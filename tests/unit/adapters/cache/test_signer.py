@@ -121,6 +121,23 @@ async def test_what_costs_more_is_remembered_file_by_file(replica, cost):
     assert replica.urls_by_source() == {"memory": 2, "signed": 6}
 
 
+@pytest.mark.parametrize("cost", [PRIVATE_KEY, CALL])
+@pytest.mark.parametrize(("pages", "most"), [(30, 0), (60, 1000)])
+async def test_a_table_that_is_read_from_end_to_end_is_not_signed_again_but_for_what_does_not_fit(
+    time, cost, pages, most
+):
+    dear = HmacSigner(cost)
+    signer = Replica(time, None, urls={"memory": "1536KiB"}).signer(dear)
+    table = [Paths(b"\n".join(b"%d-%d" % (page, n) for n in range(100))) for page in range(pages)]
+    for page in table:
+        await sign(signer, page)
+    for _ in range(3):
+        dear.calls.clear()
+        for page in table:
+            assert_genuine(await sign(signer, page), page)
+        assert len(dear.signed) <= most
+
+
 async def test_no_paths_are_signed_for_their_origin(replica, each):
     signer = replica.signer(each)
     assert (await sign(signer, Paths(b""))).origin == "https://lake.store.example/sales/orders/"

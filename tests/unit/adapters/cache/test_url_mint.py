@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from gateway.adapters.cache.backoff import Backoff
-from gateway.adapters.cache.provider import Provider
+from gateway.adapters.cache.provider import LONGEST, Provider
 from gateway.adapters.cache.url_memory import Asked, Known
 from gateway.adapters.cache.url_mint import UrlMint
 from gateway.adapters.credential_metrics import Outcome
@@ -31,10 +31,10 @@ def series():
 
 @pytest.fixture
 def mint_of(series, time):
-    def new(signer) -> UrlMint:
+    def new(signer, longest=LONGEST, **options) -> UrlMint:
         backoff = Backoff(lambda: 0.5, time.monotonic)
-        provider = Provider(backoff, series.count_signing, monotonic=time.monotonic)
-        return UrlMint(signer, provider, series=series, clock=time.clock, monotonic=time.monotonic)
+        provider = Provider(backoff, series.count_signing, monotonic=time.monotonic, longest=longest)
+        return UrlMint(signer, provider, series=series, clock=time.clock, monotonic=time.monotonic, **options)
 
     return new
 
@@ -129,6 +129,21 @@ async def test_failures_are_passed_on_and_counted(mint_of, signer, series, failu
     with pytest.raises(type(failure)):
         await mint_of(signer).sign(TABLE, PATHS, WINDOW)
     assert outcomes(series) == {outcome: 1}
+
+
+async def test_a_page_of_calls_may_take_longer_than_a_provider_to_answer_one(mint_of):
+    signer = HmacSigner(SigningCost.CALL)
+    signer.seconds = 0.02
+    mint = mint_of(signer, longest=timedelta(milliseconds=10))
+    assert len(await mint.sign(TABLE, PATHS, WINDOW)) == 3
+
+
+async def test_a_page_of_calls_that_never_ends_is_given_up(mint_of, series):
+    signer = HmacSigner(SigningCost.CALL)
+    signer.gate.clear()
+    with pytest.raises(Unavailable, match="in time"):
+        await mint_of(signer, span=timedelta(milliseconds=10)).sign(TABLE, PATHS, WINDOW)
+    assert outcomes(series) == {Outcome.UNAVAILABLE: 1}
 
 
 async def test_a_provider_that_throttles_calls_is_left_alone(mint_of):

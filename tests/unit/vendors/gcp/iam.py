@@ -6,12 +6,13 @@ import asyncio
 import base64
 import hashlib
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from tests.doubles.gcp_sign_blob import nested_answer, split_batch
 from tests.unit.vendors.gcp.google import NOON, SHARER
 from vendors.gcp.config import Account
 from vendors.gcp.identity import SourceToken
+from vendors.gcp.pause import Pause
 from vendors.gcp.sign_blob import SignBlob
 from vendors.http import Reply, Request
 
@@ -45,6 +46,8 @@ class FakeIam:
         self.takes_batches = True
         self.backwards = True
         self.most_underway = 0
+        # How long it was waited for, each time.
+        self.slept: list[float] = []
         self._underway = 0
 
     @property
@@ -53,6 +56,10 @@ class FakeIam:
 
     def clock(self) -> datetime:
         return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += timedelta(seconds=seconds)
 
     async def token(self) -> SourceToken:
         return SourceToken(value="the-token", expires_at=None)
@@ -64,6 +71,7 @@ class FakeIam:
             call=self.call,
             url=IAM_URL,
             clock=self.clock,
+            pause=Pause(self.clock, self.sleep, lambda: 0.0),
         )
 
     async def call(self, request: Request) -> Reply:

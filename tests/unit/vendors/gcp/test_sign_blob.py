@@ -4,13 +4,14 @@ import asyncio
 import base64
 import json
 import logging
+from collections import Counter
 from datetime import timedelta
 
 import pytest
 
 from gateway.errors import Unavailable
 from tests.unit.vendors.gcp.google import SHARER
-from tests.unit.vendors.gcp.iam import FakeIam, blob_signature, refusal
+from tests.unit.vendors.gcp.iam import Answer, FakeIam, blob_signature, refusal
 from vendors.gcp.config import Account
 from vendors.http import Reply, Request
 
@@ -131,23 +132,78 @@ async def test_half_a_batch_that_keeps_failing_is_no_signature_at_all(iam):
     assert iam.sizes == [100, 50]
 
 
+def throttled(seconds: int) -> Answer:
+    return refusal(429, "RESOURCE_EXHAUSTED", **{"retry-after": str(seconds)})
+
+
 @pytest.mark.parametrize("number", [0, 57, 99])
-async def test_throttling_of_one_call_is_passed_on_with_the_time_to_wait(iam, number):
-    iam.spoilt = {number: refusal(429, "RESOURCE_EXHAUSTED", **{"Retry-After": "7"})}
+async def test_call_that_is_throttled_is_made_again_after_as_long_as_google_asks(iam, number):
+    iam.backwards = False
+    iam.spoilt = {number: throttled(7)}
+
+    assert await iam.client().sign(messages(100)) == [blob_signature(message) for message in messages(100)]
+    assert iam.sizes == [100, 1]
+    assert iam.slept == [7]
+
+
+async def test_quota_that_runs_out_amid_a_page_costs_time_and_no_signature_twice(iam, caplog):
+    iam.backwards = False
+    # Of each 400 calls, the quota has 300 left.
+    iam.spoilt = {number: throttled(1) for number in range(2000) if number % 400 >= 300}
+
+    assert await iam.client().sign(messages(1000)) == [blob_signature(message) for message in messages(1000)]
+    assert set(iam.slept) == {1}
+    refused = [number for number in iam.spoilt if number < len(iam.messages)]
+    assert len(iam.messages) == 1000 + len(refused)
+    # Once for each time that Google is left alone.
+    assert caplog.text.count("429 RESOURCE_EXHAUSTED") == len(iam.slept)
+
+
+@pytest.mark.parametrize(("seconds", "slept"), [(1, 20), (6, 3), (7, 2), (20, 1), (21, 0), (60, 0)])
+async def test_throttling_that_does_not_end_is_passed_on_with_the_time_to_wait(iam, seconds, slept):
+    iam.backwards = False
+    iam.spoilt = {number: throttled(seconds) for number in range(50, 10000)}
 
     with pytest.raises(Unavailable) as caught:
         await iam.client().sign(messages(100))
-    assert caught.value.retry_after == timedelta(seconds=7)
-    assert iam.sizes == [100]
+    assert caught.value.retry_after == timedelta(seconds=seconds)
+    assert iam.slept == [seconds] * slept
+    assert iam.sizes == [100, *[50] * slept]
+
+
+async def test_throttling_that_is_over_before_the_others_are_answered_is_not_followed_for_ever(iam):
+    iam.backwards = False
+    iam.spoilt = {number: throttled(1) for number in range(50, 10000)}
+    client = iam.client()
+    calls = client._call
+
+    async def slow(request: Request) -> Reply:
+        reply: Reply = await calls(request)
+        iam.now += timedelta(seconds=5)
+        return reply
+
+    client._call = slow
+    with pytest.raises(Unavailable) as caught:
+        await client.sign(messages(300))
+    assert caught.value.retry_after == timedelta(seconds=1)
+    assert len(iam.slept) == 20
+
+
+async def test_one_that_stays_out_of_order_is_waited_for_as_one_that_throttles(iam):
+    iam.replies = [Reply(status=503, headers={"retry-after": "7"})] * 2
+
+    assert len(await iam.client().sign(messages(5))) == 5
+    assert iam.sizes == [5, 5, 5]
+    assert iam.slept == [7]
 
 
 @pytest.mark.parametrize(
     "reply",
     [
-        Reply(status=429, headers={"retry-after": "7"}),
+        Reply(status=429, headers={"retry-after": "30"}),
         Reply(
             status=403,
-            headers={"retry-after": "7"},
+            headers={"retry-after": "30"},
             body=json.dumps(refusal(403, "RESOURCE_EXHAUSTED")[1]).encode(),
         ),
     ],
@@ -157,30 +213,33 @@ async def test_throttling_of_a_request_is_passed_on_and_google_is_left_alone_for
     client = iam.client()
     with pytest.raises(Unavailable) as caught:
         await client.sign(messages(5))
-    assert caught.value.retry_after == timedelta(seconds=7)
+    assert caught.value.retry_after == timedelta(seconds=30)
 
     iam.now += timedelta(seconds=3)
     with pytest.raises(Unavailable) as caught:
         await client.sign(messages(5))
-    assert caught.value.retry_after == timedelta(seconds=4)
+    assert caught.value.retry_after == timedelta(seconds=27)
     assert len(iam.requests) == 1
 
-    iam.now += timedelta(seconds=4)
+    # What is left is no more than a page waits for.
+    iam.now += timedelta(seconds=10)
     assert len(await client.sign(messages(5))) == 5
+    assert iam.slept == [17]
 
 
 async def test_clock_that_is_set_back_does_not_lengthen_the_pause(iam):
-    iam.replies = [Reply(status=429)]
+    iam.replies = [Reply(status=429, headers={"retry-after": "30"})]
     client = iam.client()
     with pytest.raises(Unavailable):
         await client.sign(messages(5))
     iam.now -= timedelta(hours=1)
 
     assert len(await client.sign(messages(5))) == 5
+    assert iam.slept == []
 
 
 async def test_after_a_refusal_what_waits_is_not_asked_for(iam):
-    iam.replies = [Reply(status=429)] * 8
+    iam.replies = [Reply(status=429, headers={"retry-after": "30"})] * 8
 
     with pytest.raises(Unavailable):
         await iam.client().sign(messages(5000))
@@ -189,7 +248,7 @@ async def test_after_a_refusal_what_waits_is_not_asked_for(iam):
 
 async def test_without_batches_a_throttled_call_keeps_all_that_wait_from_asking(iam):
     iam.takes_batches = False
-    iam.spoilt = {40: refusal(429, "RESOURCE_EXHAUSTED", **{"retry-after": "7"})}
+    iam.spoilt = {40: throttled(30)}
     client = iam.client()
 
     waiting = [asyncio.create_task(client.sign(messages(100))) for _ in range(10)]
@@ -198,6 +257,35 @@ async def test_without_batches_a_throttled_call_keeps_all_that_wait_from_asking(
     assert all(isinstance(each, Unavailable) and each.retry_after for each in failed)
     # Those that were under way when it was answered, and no others.
     assert len(iam.bodies) <= 41 + 32
+
+
+async def test_without_batches_too_a_throttled_call_is_made_again(iam):
+    iam.takes_batches = False
+    iam.spoilt = {40: throttled(7)}
+
+    assert await iam.client().sign(messages(100)) == [blob_signature(message) for message in messages(100)]
+    assert iam.slept == [7]
+    assert len(iam.bodies) == 101
+
+
+@pytest.mark.parametrize("spoilt", [refusal(403, "PERMISSION_DENIED"), refusal(500), (200, {}, {})])
+@pytest.mark.parametrize("takes_batches", [True, False])
+async def test_after_a_failure_what_was_signed_is_not_asked_for_again(iam, spoilt, takes_batches):
+    iam.backwards = False
+    iam.takes_batches = takes_batches
+    iam.spoilt = dict.fromkeys((150, 151, 152, 1001, 1002), spoilt)
+    client = iam.client()
+    while True:
+        try:
+            signed = await client.sign(messages(1000))
+            break
+        except Unavailable:
+            assert len(client._unfinished) > 0
+
+    assert signed == [blob_signature(message) for message in messages(1000)]
+    answered = Counter(message for number, message in enumerate(iam.messages) if number not in iam.spoilt)
+    assert answered == Counter(messages(1000))
+    assert len(client._unfinished) == 0
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
@@ -283,3 +371,20 @@ async def test_caller_that_gives_up_ends_what_is_under_way(iam):
     await asyncio.gather(signing, return_exceptions=True)
 
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_caller_that_gives_up_leaves_its_turns_and_what_was_signed_to_others(iam):
+    client = iam.client()
+    for answered in range(8, 80, 8):
+        signing = asyncio.create_task(client.sign(messages(10000)))
+        # Then others are under way, and others wait for their turn.
+        while len(iam.sizes) < answered:
+            await asyncio.sleep(0)
+        signing.cancel()
+        await asyncio.gather(signing, return_exceptions=True)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    iam.most_underway = iam._underway = 0
+
+    assert await client.sign(messages(10000)) == [blob_signature(message) for message in messages(10000)]
+    assert iam.most_underway == 8
+    assert len(iam.messages) == len(set(iam.messages)) == 10000
