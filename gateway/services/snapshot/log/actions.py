@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from gateway.domain.log import parse_log_name
+from gateway.domain.log import SIDECARS, parse_log_name
 from gateway.errors import Unsupported
 from gateway.services.snapshot.log.beyond import Beyond, beyond
 from gateway.services.snapshot.log.bounds import (
@@ -25,9 +25,10 @@ from gateway.services.snapshot.log.bounds import (
     written_bytes_of,
 )
 from gateway.services.snapshot.log.fault import damaged
+from gateway.services.snapshot.log.footer import Footer
 from gateway.services.snapshot.log.lines import LineDecoder, split_lines
 from gateway.services.snapshot.log.metadata import Metadata
-from gateway.services.snapshot.log.parquet import read_parquet
+from gateway.services.snapshot.log.parquet import open_parquet, read_parquet
 from gateway.services.snapshot.log.parsed import partition_values_of, stats_of
 from gateway.services.snapshot.log.path import encode_paths
 from gateway.services.snapshot.log.projection import Wanted, wanted_of
@@ -62,12 +63,9 @@ _IN_COMMITS: Final = ("add", "remove", "protocol", "metaData")
 _IN_CHECKPOINTS: Final = ("add", "protocol", "metaData", "sidecar", "checkpointMetadata")
 _COMMIT_LINES: Final = LineDecoder({action: pl.Struct(_FIELDS[action]) for action in _IN_COMMITS})
 _CHECKPOINT_LINES: Final = LineDecoder({action: pl.Struct(_FIELDS[action]) for action in _IN_CHECKPOINTS})
+_TEXTS_ONLY: Final[Wanted] = {action: wanted_of(_FIELDS[action]) for action in _IN_CHECKPOINTS}
 # Typed values, in the types of the table's columns: all of them.
-_TYPED: Final = ("stats_parsed", "partitionValues_parsed")
-_WANTED: Final[Wanted] = {
-    action: {**wanted_of(_FIELDS[action]), **(dict.fromkeys(_TYPED) if action == "add" else {})}
-    for action in _IN_CHECKPOINTS
-}
+_STATS, _VALUES = "stats_parsed", "partitionValues_parsed"
 _NONE: Final = {action: pl.DataFrame(schema=fields) for action, fields in _FIELDS.items()}
 # The largest integer that all readers of JSON agree on.
 _MAX_SIZE: Final = 2**53 - 1
@@ -169,23 +167,71 @@ def _numbered(rows: pl.DataFrame, action: pl.Series, commit: pl.Series) -> pl.Da
 
 
 def _read_checkpoint(name: str, content: bytes, budget: Budget) -> Actions:
-    is_json = name.endswith(".json")
     allowance = Allowance(budget)
-    frame = _read_json(content, allowance) if is_json else read_parquet(content, _WANTED, allowance)
-    _check_version(name, rows_of(frame, "checkpointMetadata"), required=is_json)
+    if name.endswith(".json"):
+        return _actions_of(name, _read_json(content, allowance), allowance)
+    footer = open_parquet(content, budget)
+    _require_files(name, {column.name for column in footer.columns})
+    typed = {_STATS, _VALUES} & _members_of_adds(footer)
+    try:
+        return _actions_of(name, read_parquet(content, footer, _wanted_with(typed), allowance), allowance)
+    except (Beyond, PolarsError, PanicException) as exc:
+        if not typed:
+            raise
+        # Without what it has seen, which is large.
+        failure = exc.with_traceback(None)
+    allowance.give_back()
+    return _read_texts(name, content, footer, allowance, failure)
+
+
+def _read_texts(
+    name: str, content: bytes, footer: Footer, allowance: Allowance, failure: BaseException
+) -> Actions:
+    """Return what a checkpoint says without its typed values, with which it cannot be read.
+
+    They only save work. But without a partition value a file would be in another partition.
+    """
+    members = _members_of_adds(footer)
+    kept = {_VALUES} & members if "partitionValues" not in members else set()
+    frame = read_parquet(content, footer, _wanted_with(kept), allowance)
+    adds = _unnested(frame, "add")
+    if _VALUES in members - kept and not adds.is_empty() and adds["partitionValues"].has_nulls():
+        raise failure
+    return _actions_of(name, frame, allowance)
+
+
+def _wanted_with(typed: Collection[str]) -> Wanted:
+    return {**_TEXTS_ONLY, "add": {**(_TEXTS_ONLY["add"] or {}), **dict.fromkeys(typed)}}
+
+
+def _members_of_adds(footer: Footer) -> set[str]:
+    return {member.name for column in footer.columns if column.name == "add" for member in column.children}
+
+
+def _require_files(name: str, columns: Collection[str]) -> None:
+    """Refuse a file that says nothing of files, which would make an empty table of a full one."""
+    is_sidecar = name.startswith(f"{SIDECARS}/")
+    # Adds are in every checkpoint, were there none of them, but for those that may leave them to sidecars.
+    known = {"add", "remove"} if is_sidecar else {"add", "sidecar", "checkpointMetadata"}
+    if not known.intersection(columns):
+        raise damaged(name, f"is not a {'sidecar' if is_sidecar else 'checkpoint'}")
+
+
+def _actions_of(name: str, frame: pl.DataFrame, allowance: Allowance) -> Actions:
+    _check_version(name, rows_of(frame, "checkpointMetadata"), required=name.endswith(".json"))
     sidecars = _sidecars(name, rows_of(frame, "sidecar")["path"])
     protocol, metadata = rows_of(frame, "protocol"), rows_of(frame, "metaData")
     adds = _unnested(frame, "add")
     # It has the rows of all actions: a million of them should not wait for the rest.
     del frame
     allowance.renew()
-    parsed = _struct(adds, "stats_parsed")
+    parsed = _struct(adds, _STATS)
     completed = _completed(adds, parsed, allowance)
     lengths = lengths_of(completed)
     require_bounded(name, completed, lengths)
-    budget.take(path_bytes=path_bytes_of(completed))
     # A text that is in many rows is there once, until something is made of it.
     allowance.reach(text_bytes_of(completed, lengths))
+    allowance.budget.take(path_bytes=path_bytes_of(completed))
     return Actions(
         files=_files(name, completed),
         removed=NOT_REMOVED,
@@ -231,8 +277,10 @@ def rows_of(
 
 def _unnested(frame: pl.DataFrame, action: str) -> pl.DataFrame:
     """Return the actions of one kind, with the fields that they have."""
-    if action not in frame.columns or not isinstance(frame.schema[action], pl.Struct):
+    if action not in frame.columns or frame[action].null_count() == frame.height:
         return pl.DataFrame()
+    if not isinstance(frame.schema[action], pl.Struct):
+        raise Malformed(f"{action} is not a struct")
     return frame[action].drop_nulls().struct.unnest()
 
 
@@ -261,7 +309,7 @@ def _completed(found: pl.DataFrame, stats: pl.Series | None, allowance: Allowanc
         allowance.take(written_bytes_of(stats))
         if (adds["stats"].is_null() & stats.is_not_null()).any():
             adds = adds.with_columns(pl.coalesce("stats", stats_of(stats)))
-    values = _struct(found, "partitionValues_parsed")
+    values = _struct(found, _VALUES)
     if values is not None and (adds["partitionValues"].is_null() & values.is_not_null()).any():
         allowance.take(written_bytes_of(values, with_nulls=True))
         adds = adds.with_columns(pl.coalesce("partitionValues", partition_values_of(values)))
@@ -365,6 +413,8 @@ def metadata_of(name: str, rows: pl.DataFrame) -> Metadata | None:
     last = last_row.row(0, named=True)
     if last["id"] is None or last["schemaString"] is None:
         raise damaged(name, "describes the table without an id or a schema")
+    if None in (last["partitionColumns"] or ()):
+        raise damaged(name, "describes the table with a partition column that has no name")
     if len(json.dumps(last, ensure_ascii=False).encode()) > _MAX_METADATA:
         raise beyond(name, f"describes the table by more than {_MAX_METADATA} bytes")
     file_format = last["format"] or {}

@@ -38,16 +38,24 @@ _BYTES_PER_VALUE: Final = 16
 _WRAPS: Final = 2**32
 
 # As it goes on from the name of the file with which it is too much.
-TOO_DENSE: Final = (
+_TOO_DENSE: Final = (
     f"makes the checkpoint larger than {_MAX_RATIO} times the bytes that are read of it, {_SPARE_PER_ROW} "
     f"for each of up to {_MAX_ROWS_WITH_SPARE} rows and {_MAX_SPARE} more, decoded"
 )
 _EXCESSES: Final = {
     "rows": f"makes the checkpoint larger than {MAX_ROWS} rows",
     "path_bytes": f"makes the checkpoint larger than {_MAX_PATHS_OF_ALL} bytes of paths",
-    "spare": TOO_DENSE,
+    "spare": _TOO_DENSE,
     "decoded": f"makes the checkpoint larger than {_MAX_DECODED} bytes, decoded",
 }
+
+
+class Crowded(Exception):
+    """A checkpoint comes to more than there is room for where it is read, though to no more than it may."""
+
+    def __init__(self, decoded: int) -> None:
+        super().__init__(f"it comes to {decoded} bytes and more, decoded")
+        self.decoded = decoded
 
 
 class Budget:
@@ -59,14 +67,22 @@ class Budget:
         path_bytes: int = _MAX_PATHS_OF_ALL,
         spare: int = _MAX_SPARE,
         decoded: int = _MAX_DECODED,
+        room: int | None = None,
     ) -> None:
         self._left = {"rows": rows, "path_bytes": path_bytes, "spare": spare, "decoded": decoded}
+        self._decoded = decoded
+        # For what is decoded; None: for all of it.
+        self._room = room
         self._rows_with_spare = _MAX_ROWS_WITH_SPARE
         self._lock = Lock()
 
     @property
     def spare(self) -> int:
         return self._left["spare"]
+
+    @property
+    def decoded(self) -> int:
+        return self._left["decoded"]
 
     def take_rows(self, count: int) -> None:
         """Take rows, which leave some more to spare; raise ``Beyond`` unless there are so many left."""
@@ -76,13 +92,17 @@ class Budget:
         self.take(rows=count, spare=-given * _SPARE_PER_ROW)
 
     def take(self, **sizes: int) -> None:
-        """Raise ``Beyond`` unless there is so much left of each."""
+        """Take so much of each; raise ``Beyond``, with nothing taken, unless it is left, or ``Crowded``."""
         with self._lock:
-            for kind, size in sizes.items():
-                self._left[kind] -= size
-            short = [kind for kind in sizes if self._left[kind] < 0]
+            left = {kind: self._left[kind] - size for kind, size in sizes.items()}
+            short = [kind for kind, size in left.items() if size < 0]
+            if not short:
+                self._left.update(left)
+            decoded = self._decoded - self._left["decoded"]
         if short:
             raise Beyond(_EXCESSES[short[0]])
+        if self._room is not None and decoded > self._room:
+            raise Crowded(decoded)
 
 
 class Allowance:
@@ -93,10 +113,12 @@ class Allowance:
         self._given = 0
         self._left = 0
         self._taken = 0
+        self._spare = 0
 
-    def most(self, size: int) -> int:
-        """Return what there would be if so many bytes were read."""
-        return _MAX_RATIO * size + self.budget.spare
+    def most(self, size: int) -> tuple[int, str]:
+        """Return what there would be if so many bytes were read, and what to tell of what is more."""
+        dense, decoded = _MAX_RATIO * size + self.budget.spare, self.budget.decoded
+        return min((dense, _TOO_DENSE), (decoded, _EXCESSES["decoded"]))
 
     def grant(self, size: int) -> None:
         """Give what goes with bytes that are read."""
@@ -110,13 +132,19 @@ class Allowance:
     def take(self, size: int) -> None:
         """Raise ``Beyond`` unless there is so much left."""
         spare = max(0, size - self._left)
+        self.budget.take(decoded=size, spare=spare)
         self._left = max(0, self._left - size)
         self._taken += size
-        self.budget.take(decoded=size, spare=spare)
+        self._spare += spare
 
     def reach(self, size: int) -> None:
         """Take what is not taken yet of so much in all."""
         self.take(max(0, size - self._taken))
+
+    def give_back(self) -> None:
+        """Give back all that was taken, once nothing is held any more of what it was taken for."""
+        self.budget.take(decoded=-self._taken, spare=-self._spare)
+        self._given = self._left = self._taken = self._spare = 0
 
 
 def may_exceed(lines: Sequence[bytes]) -> bool:

@@ -46,15 +46,21 @@ class Loaded:
 
 
 async def load_version(
-    log: TableLog, listing: LogListing, version: int, *, count_fallback: CountFallback | None = None
+    log: TableLog,
+    listing: LogListing,
+    version: int,
+    *,
+    room: int | None = None,
+    count_fallback: CountFallback | None = None,
 ) -> Loaded:
     """Return a version from its checkpoint on, or from an older one, or from the first commit.
 
     A listing may be out of date, or a part of the log only: where it does not lead to the version, the log is
     listed again, once. Raise ``Unsupported`` when its files do not make up the version, naming the one that
-    stands in the way, and ``Unavailable`` when the store does not answer.
+    stands in the way, ``Unavailable`` when the store does not answer, and ``Crowded`` when a checkpoint comes
+    to more bytes than there is room for.
     """
-    reading = _Reading(log=log, version=version, count_fallback=count_fallback)
+    reading = _Reading(log=log, version=version, room=room, count_fallback=count_fallback)
     try:
         return await reading.load(listing)
     except (NotFound, Unsupported, _Changed):
@@ -99,6 +105,8 @@ class _Changed(Exception):
 class _Reading:
     log: TableLog
     version: int
+    # For what is decoded of a checkpoint; None: for any.
+    room: int | None
     count_fallback: CountFallback | None
     # What was found to be of no use, as it was listed: one that is written anew gets another chance.
     unusable: set[LogFile] = field(default_factory=set)
@@ -128,7 +136,7 @@ class _Reading:
     async def _read_checkpoint(self, files: Checkpoint) -> Sequence[Actions] | None:
         """Return what the checkpoint says; None when it is of no use."""
         try:
-            budget = Budget()
+            budget = Budget(room=self.room)
             parts = await gather((partial(_read_part, self.log, file, budget) for file in files), _LARGE)
             if files and not (any(part.protocol for part in parts) and any(part.metadata for part in parts)):
                 raise damaged(files[0].name, "has no protocol or no metaData action")

@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from gateway.services.snapshot.log.beyond import Beyond
-from gateway.services.snapshot.log.bounds import TOO_DENSE, Allowance
+from gateway.services.snapshot.log.bounds import Allowance, Budget
 from gateway.services.snapshot.log.footer import Column, Footer, RowGroup, read_footer
 from gateway.services.snapshot.log.pages import Page, walk_pages
 from gateway.services.snapshot.log.prefixes import COUNTED, measure_counted
@@ -35,16 +35,21 @@ _REPEATED: Final = 2
 # Of each group that a value is in, beyond as many as Delta has around statistics: that takes time.
 _GROUP: Final = 4
 _FEW_GROUPS: Final = 8
-# Of a page, whatever is in it: many that are empty take time.
-_PAGE: Final = 4 * 1024
+# Of a page, whatever is in it: many that are empty take time, and their headers are bytes that are read.
+_PAGE: Final = 16 * 1024
 # Of a name, beside its letters.
 _NAME: Final = 64
 
 
-def read_parquet(content: bytes, wanted: Wanted, allowance: Allowance) -> pl.DataFrame:
-    """Return the columns that are wanted, as far as there are such; raise ``Malformed`` or ``Beyond``."""
+def open_parquet(content: bytes, budget: Budget) -> Footer:
+    """Return what a file says of itself; raise ``Malformed`` or ``Beyond``."""
     footer = read_footer(content)
-    allowance.budget.take_rows(sum(group.num_rows for group in footer.row_groups))
+    budget.take_rows(sum(group.num_rows for group in footer.row_groups))
+    return footer
+
+
+def read_parquet(content: bytes, footer: Footer, wanted: Wanted, allowance: Allowance) -> pl.DataFrame:
+    """Return the columns that are wanted, as far as there are such; raise ``Malformed`` or ``Beyond``."""
     columns = select_columns(footer.columns, wanted)
     groups = _walk(content, footer, list(paths_of(columns)), allowance)
     if not groups or not groups[0].columns:
@@ -56,7 +61,8 @@ def _walk(
     content: bytes, footer: Footer, paths: Sequence[tuple[Column, ...]], allowance: Allowance
 ) -> list[Rows]:
     """Look at all pages before any of them is decoded."""
-    walk = _Walk(content=content, end=footer.start, left=allowance.most(len(content)))
+    most, excess = allowance.most(len(content))
+    walk = _Walk(content=content, end=footer.start, most=most, excess=excess)
     groups = [walk.rows(group, paths) for group in footer.row_groups if group.num_rows]
     selected = [column for group in groups for column in group.columns]
     allowance.grant(_covered(page for column in selected for page in column.pages))
@@ -76,8 +82,9 @@ class _Walk:
     content: bytes
     # Where the pages end.
     end: int
-    # What there is at most: whatever goes beyond it is given up on the way.
-    left: int
+    # What there is at most, and what to tell of more, which is given up on the way.
+    most: int
+    excess: str
     taken: int = 0
 
     def rows(self, group: RowGroup, paths: Sequence[tuple[Column, ...]]) -> Rows:
@@ -97,8 +104,8 @@ class _Walk:
 
     def _take(self, size: int) -> None:
         self.taken += size
-        if self.taken > self.left:
-            raise Beyond(TOO_DENSE)
+        if self.taken > self.most:
+            raise Beyond(self.excess)
 
 
 def _covered(pages: Iterable[Page]) -> int:

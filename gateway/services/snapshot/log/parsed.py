@@ -14,7 +14,8 @@ from gateway.services.snapshot.log.beyond import Beyond
 from gateway.services.snapshot.log.schema import TEXTS
 
 _DATE: Final = "%Y-%m-%d"
-_ROWS: Final = 65_536
+# So many values are written at a time, however many there are of a file.
+_VALUES: Final = 1024 * 1024
 _SECONDS: Final = f"{_DATE}T%H:%M:%S"
 # In nanoseconds: what the library makes of every time that is beyond them, whether before or after.
 OUT_OF_REACH: Final = 2**63 - 1
@@ -29,8 +30,9 @@ def stats_of(parsed: pl.Series) -> pl.Series:
     stats = pl.when(text != "{}").then(text).alias("stats")
     frame = pl.DataFrame(columns)
     # Some at a time: on the way to a text there is one for every member.
+    some = max(1, _VALUES // len(columns))
     return pl.concat(
-        [rows.select(stats) for rows in frame.iter_slices(_ROWS)] or [frame.select(stats)]
+        [rows.select(stats) for rows in frame.iter_slices(some)] or [frame.select(stats)]
     ).to_series()
 
 

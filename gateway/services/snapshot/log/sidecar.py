@@ -29,12 +29,13 @@ def sidecar_name(checkpoint: str, path: str, table: Location) -> str:
     """Return the name, below the log's directory, of a file that a checkpoint refers to by a URI.
 
     A sidecar lies in one directory only, so that nothing but a file's name is followed: some writers have the
-    directory stand before it, which must be the table's own.
+    directory stand before it, by its name in the log or by the whole URI, which must be the table's own.
     """
     directory, slash, last = path.rpartition("/")
     try:
         name = file_path.decode_path(last)
-        is_here = not slash or _decode(directory) == table.child(DIRECTORY).child(SIDECARS)
+        is_relative = not slash or directory == SIDECARS
+        is_here = is_relative or _decode(directory) == table.child(DIRECTORY).child(SIDECARS)
     except (InvalidArgument, UnicodeError) as exc:
         raise _elsewhere(checkpoint) from exc
     if not is_here or ":" in name:

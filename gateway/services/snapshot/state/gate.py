@@ -15,6 +15,8 @@ from gateway.services.snapshot.log.turns import Turns
 _SMALL: Final = 1024 * 1024
 # It is bounded by number, as it may take far more time and memory than its size tells.
 _MAX_SMALL: Final = 16
+# What a byte of room may come to, decoded; one of a checkpoint mostly comes to seven to fifteen.
+_DECODED_PER_BYTE: Final = 32
 
 
 class LoadGate:
@@ -24,14 +26,22 @@ class LoadGate:
         self._tables = Turns()
         self._small = Gate(_MAX_SMALL)
         self._large = Gate(capacity)
+        self._capacity = capacity
 
     @asynccontextmanager
-    async def room(self, table: Location, size: int) -> AsyncIterator[None]:
-        """Wait for the table's turn, then for room; give both back afterwards."""
+    async def room(self, table: Location, size: int) -> AsyncIterator[int | None]:
+        """Wait for the table's turn, then for room; give both back afterwards.
+
+        It is room for so many bytes, decoded; None where it is all there is, and for any number of them.
+        """
         # In this order: who waits for the same table takes no room from others.
         lane = self._small.room(1) if size < _SMALL else self._large.room(size)
         async with self._tables.turn(table), lane:
-            yield
+            yield None if size >= self._capacity else max(size, _SMALL) * _DECODED_PER_BYTE
+
+    def size_for(self, decoded: int) -> int:
+        """Return how much is to be asked for where so many bytes were too many: more than that takes."""
+        return 2 * decoded // _DECODED_PER_BYTE
 
 
 class Gate:

@@ -10,6 +10,7 @@ from typing import Final
 
 from gateway.domain.log import version_prefix
 from gateway.ports import Clock, SnapshotMetrics
+from gateway.services.snapshot.log.bounds import Crowded
 from gateway.services.snapshot.log.listing import LogListing, list_log, list_recent, look_through
 from gateway.services.snapshot.log.loading import load_steps, load_version
 from gateway.services.snapshot.log.parsing import Parsing
@@ -161,8 +162,18 @@ class SnapshotStore:
     async def _load(self, log: TableLog, listing: LogListing, version: int) -> Snapshot:
         log = replace(log, parsing=self._cold.parsing)
         cost = await look_through(log, listing, cost_of_version, version)
-        async with self._cold.gate.room(log.location, cost):
-            loaded = await load_version(log, listing, version, count_fallback=self._metrics.count_fallback)
+        while True:
+            try:
+                return await self._load_within(log, listing, version, cost)
+            except Crowded as exc:
+                # From the start, with all room given back: two that wait for more would wait for each other.
+                cost = self._cold.gate.size_for(exc.decoded)
+
+    async def _load_within(self, log: TableLog, listing: LogListing, version: int, cost: int) -> Snapshot:
+        async with self._cold.gate.room(log.location, cost) as room:
+            loaded = await load_version(
+                log, listing, version, room=room, count_fallback=self._metrics.count_fallback
+            )
             return await log.parse(load, loaded)
 
 

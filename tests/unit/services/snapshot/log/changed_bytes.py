@@ -18,7 +18,7 @@ from polars.exceptions import PanicException, PolarsError
 
 from gateway.services.snapshot.log.beyond import Beyond
 from gateway.services.snapshot.log.bounds import Allowance, Budget
-from gateway.services.snapshot.log.parquet import read_parquet
+from gateway.services.snapshot.log.parquet import open_parquet, read_parquet
 from gateway.services.snapshot.log.thrift import Malformed
 from tests.unit.services.snapshot.log.parquet_files import (
     DIFFERENCES,
@@ -68,8 +68,9 @@ def changed(number: int) -> bytes:
 
 
 def _outcome(content: bytes) -> str:
+    budget = Budget()
     try:
-        read_parquet(content, {"add": None}, Allowance(Budget()))
+        read_parquet(content, open_parquet(content, budget), {"add": None}, Allowance(budget))
     except (Malformed, Beyond, PolarsError, PanicException) as exc:
         return type(exc).__name__
     return "read"

@@ -14,7 +14,7 @@ import polars as pl
 from gateway.services.snapshot.log.footer import MAGIC
 from gateway.services.snapshot.log.thrift_writer import I64, Field, Spelled, spell
 
-BOOLEAN, LONG, INT96, DOUBLE, TEXT = 0, 2, 3, 5, 6
+BOOLEAN, LONG, INT96, DOUBLE, TEXT, FIXED = 0, 2, 3, 5, 6, 7
 PLAIN, LEVELS, DIFFERENCES, LENGTHS, SHARED, DICTIONARY, SPLIT = 0, 3, 5, 6, 7, 8, 9
 UNCOMPRESSED, GZIP = 0, 2
 
@@ -52,6 +52,8 @@ class Values:
     encoded: bytes
     count: int
     kind: int = TEXT
+    # Of values that are all as long.
+    length: int | None = None
     encoding: int = PLAIN
     codec: int = UNCOMPRESSED
     # As the second version of the format has them, with levels that are not compressed.
@@ -106,7 +108,8 @@ def _elements(name: str, columns: Mapping[tuple[str, ...], Values]) -> list[Spel
     if () in columns:
         values = columns[()]
         is_text = values.kind == TEXT
-        return [spell({1: values.kind, 3: int(values.is_optional), 4: name, 6: 0 if is_text else None})]
+        about: dict[int, Field | None] = {1: values.kind, 2: values.length, 3: int(values.is_optional)}
+        return [spell({**about, 4: name, 6: 0 if is_text else None})]
     members: dict[str, dict[tuple[str, ...], Values]] = {}
     for (first, *rest), values in columns.items():
         members.setdefault(first, {})[tuple(rest)] = values

@@ -16,6 +16,16 @@ from gateway.services.snapshot.log.metadata import Metadata
 from gateway.services.snapshot.log.protocol import Protocol
 from gateway.services.snapshot.log.schema import FILES
 from tests.builders import add, remove
+from tests.unit.services.snapshot.log.parquet_files import (
+    FIXED,
+    LONG,
+    SHARED,
+    SPLIT,
+    Values,
+    columns_file,
+    plain,
+    with_prefixes,
+)
 
 _NAME = "00000000000000000003.json"
 _V2 = "00000000000000000003.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json"
@@ -187,6 +197,7 @@ def test_a_commit_without_partition_values_has_none():
         b'{"add":{"path":"a","size":9007199254740992}}\n',
         b'{"remove":{"dataChange":true}}\n',
         b'{"metaData":{"id":"x"}}\n',
+        b'{"metaData":{"id":"x","schemaString":"{}","partitionColumns":["a",null]}}\n',
         b'{"commitInfo":{"operation":"\xff"}}\n',
         b'{"add":{"path":"a","size":1,"deletionVector":{"storageType":"u","cardinality":1}}}\n',
         b'{"remove":{"path":"a","deletionVector":{"storageType":"u"}}}\n',
@@ -282,10 +293,55 @@ def test_a_checkpoint_may_lack_fields_and_have_others():
     assert actions.parsed is None
 
 
-def test_a_checkpoint_without_adds_has_no_files():
-    content = parquet(pl.DataFrame({"protocol": [{"minReaderVersion": 1, "minWriterVersion": 2}]}))
+_STATED = pl.Series("protocol", [{"minReaderVersion": 1, "minWriterVersion": 2}])
+_NO_ADD = pl.Series("add", [None], dtype=pl.Struct({"path": pl.String, "size": pl.Int64}))
+
+
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [
+        ("c.parquet", [_STATED, _NO_ADD]),
+        ("c.parquet", [_STATED, pl.Series("add", [None])]),
+        ("c.parquet", [_STATED, pl.Series("checkpointMetadata", [{"version": 3}])]),
+        ("_sidecars/s.parquet", [_NO_ADD]),
+        ("_sidecars/s.parquet", [_NO_ADD.clear()]),
+        ("_sidecars/s.parquet", [_NO_ADD.alias("remove")]),
+    ],
+    ids=["no adds", "no type", "v2", "sidecar", "empty sidecar", "sidecar of removes"],
+)
+def test_a_checkpoint_without_adds_has_no_files(name, columns):
+    assert read_checkpoint(name, parquet(pl.DataFrame(columns))).files.is_empty()
+
+
+def test_a_checkpoint_of_a_table_without_files_has_none():
+    [content] = to_checkpoint([{"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}])
 
     assert read_checkpoint("c.parquet", content).files.is_empty()
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "reason"),
+    [
+        ("c.parquet", {"protocol": [{"minReaderVersion": 1}]}, "is not a checkpoint"),
+        ("c.parquet", {"number": [1, 2]}, "is not a checkpoint"),
+        ("_sidecars/s.parquet", {"number": [1, 2]}, "is not a sidecar"),
+        ("_sidecars/s.parquet", {"sidecar": [{"path": "t.parquet"}]}, "is not a sidecar"),
+        ("c.parquet", {"add": [[{"path": "a", "size": 1}]]}, "cannot be parsed: add is not a struct"),
+        ("c.parquet", {"add": ["a"]}, "cannot be parsed: add is not a struct"),
+        ("_sidecars/s.parquet", {"add": [1]}, "cannot be parsed: add is not a struct"),
+        ("c.parquet", {"add": [None], "sidecar": ["a"]}, "cannot be parsed: sidecar is not a struct"),
+    ],
+)
+def test_what_is_not_a_checkpoint_is_not_one_without_files(name, columns, reason):
+    with pytest.raises(Unsupported, match=f"the table's log is damaged: {name} {reason}"):
+        read_checkpoint(name, parquet(pl.DataFrame(columns)))
+
+
+def test_a_checkpoint_with_a_partition_column_without_a_name_is_damaged():
+    [content] = to_checkpoint([{"metaData": {**_METADATA, "partitionColumns": [None]}}])
+
+    with pytest.raises(Unsupported, match=r"damaged: c\.parquet .* a partition column that has no name"):
+        read_checkpoint("c.parquet", content)
 
 
 def test_a_checkpoint_tells_its_sidecars():
@@ -354,6 +410,40 @@ def test_texts_are_made_of_parsed_values_where_a_checkpoint_has_nothing_else():
 
     assert row["stats"] == '{"numRecords":3,"minValues":{"col-1":1}}'
     assert row["partitionValues"] == {"p": "7", "q": None}
+
+
+@pytest.mark.parametrize("encoding", [SHARED, SPLIT], ids=["shared", "split"])
+@pytest.mark.parametrize("stats", [None, '{"numRecords":1}'])
+def test_statistics_in_an_encoding_that_is_not_decoded_are_left_out(stats, encoding):
+    decimals = [n.to_bytes(16) for n in range(2)]
+    encoded = with_prefixes(*decimals) if encoding == SHARED else b"\0" * 32
+    columns = {
+        ("add", "path"): Values(encoded=plain(b"a", b"b"), count=2),
+        ("add", "size"): Values(encoded=b"\1" + b"\0" * 15, count=2, kind=LONG),
+        ("add", "stats_parsed", "minValues", "d"): Values(
+            encoded=encoded, count=2, kind=FIXED, length=16, encoding=encoding
+        ),
+    }
+    if stats is not None:
+        columns["add", "stats"] = Values(encoded=plain(stats.encode(), stats.encode()), count=2)
+
+    actions = read_checkpoint("c.parquet", columns_file(columns))
+
+    assert actions.files.select("path", "size", "stats").rows() == [("a", 1, stats), ("b", 0, stats)]
+    assert actions.parsed is None
+
+
+def test_a_partition_value_in_an_encoding_that_is_not_decoded_is_not_left_out():
+    columns = {
+        ("add", "path"): Values(encoded=plain(b"a"), count=1),
+        ("add", "size"): Values(encoded=b"\0" * 8, count=1, kind=LONG),
+        ("add", "partitionValues_parsed", "d"): Values(
+            encoded=b"\0" * 16, count=1, kind=FIXED, length=16, encoding=SPLIT
+        ),
+    }
+
+    with pytest.raises(Unsupported, match=r"the table's log is damaged: c\.parquet cannot be parsed"):
+        read_checkpoint("c.parquet", columns_file(columns))
 
 
 @settings(deadline=None, max_examples=50)

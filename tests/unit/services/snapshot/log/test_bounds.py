@@ -9,7 +9,8 @@ import pytest
 
 from gateway.errors import Unsupported
 from gateway.services.snapshot.log.actions import read_checkpoint, read_commits
-from gateway.services.snapshot.log.bounds import MAX_ROWS, Budget, find_excess, path_bytes_of
+from gateway.services.snapshot.log.bounds import MAX_ROWS, Budget, Crowded, find_excess, path_bytes_of
+from gateway.services.snapshot.log.schema import TEXTS
 from tests.builders import add
 
 _VECTOR = {"storageType": "i", "pathOrInlineDv": "v" * 1_100_000, "sizeInBytes": 1, "cardinality": 1}
@@ -39,7 +40,7 @@ def varint(number: int) -> bytes:
 
 
 def test_a_checkpoint_of_more_rows_than_any_is_refused_by_name():
-    content = parquet(pl.DataFrame({"txn": pl.repeat(None, MAX_ROWS + 1, dtype=pl.Null, eager=True)}))
+    content = parquet(pl.DataFrame({"add": pl.repeat(None, MAX_ROWS + 1, dtype=pl.Null, eager=True)}))
 
     with pytest.raises(
         Unsupported,
@@ -49,7 +50,7 @@ def test_a_checkpoint_of_more_rows_than_any_is_refused_by_name():
 
 
 def test_rows_are_counted_as_they_are_read_and_not_as_the_file_claims():
-    content = parquet(pl.DataFrame({"txn": range(5000)}))
+    content = parquet(pl.DataFrame({"add": pl.repeat(None, 5000, dtype=pl.Null, eager=True)}))
     # The first of them is the file's, the others are of its parts.
     start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     at = content.index(b"\x16" + varint(5000), start) + 1
@@ -63,7 +64,7 @@ def test_rows_are_counted_as_they_are_read_and_not_as_the_file_claims():
 
 
 @pytest.mark.parametrize(
-    "limit", [{"rows": 3}, {"path_bytes": 3}, {"decoded": 15_000}], ids=["rows", "paths", "bytes"]
+    "limit", [{"rows": 3}, {"path_bytes": 3}, {"decoded": 60_000}], ids=["rows", "paths", "bytes"]
 )
 def test_the_files_of_a_checkpoint_have_one_budget(limit):
     budget = Budget(**limit)
@@ -92,12 +93,13 @@ def test_more_paths_than_any_memory_holds_are_refused():
     assert find_excess(paths.head(1000)) is None
 
 
-@pytest.mark.parametrize("member", ["path", "stats", "clusteringProvider", "stats_parsed"])
+def repeated(fields: dict[str, Any], count: int) -> pl.DataFrame:
+    return pl.DataFrame({"add": [fields]}).select(pl.col("add").repeat_by(count).explode())
+
+
+@pytest.mark.parametrize("member", ["path", "stats", "clusteringProvider"])
 def test_a_text_counts_in_each_row_that_it_is_in(member):
-    text = "x" * 16_000
-    values = {"numRecords": 1, "minValues": {"c": text}}
-    fields = {"path": "a", "size": 1, "stats": "{}", member: values if member == "stats_parsed" else text}
-    rows = pl.DataFrame({"add": [fields]}).select(pl.col("add").repeat_by(25_000).explode())
+    rows = repeated({"path": "a", "size": 1, "stats": "{}", member: "x" * 16_000}, 25_000)
     content = parquet(rows)
 
     assert len(content) < 200_000
@@ -106,14 +108,77 @@ def test_a_text_counts_in_each_row_that_it_is_in(member):
     read_checkpoint("c.parquet", parquet(rows.head(1000)))
 
 
-def test_typed_statistics_count_as_what_is_written_of_them():
-    names = {f"{n}" * 4000: 1 for n in range(9)}
-    rows = pl.DataFrame({"add": [{"path": "a", "size": 1, "stats_parsed": {"minValues": names}}]})
-    many = parquet(rows.select(pl.col("add").repeat_by(20_000).explode()))
+# Each comes to more than a checkpoint may, as it is decoded or as it is written.
+_LONG = {"numRecords": 1, "minValues": {"c": "x" * 16_000}}
+_NAMES = {"minValues": {f"{n}" * 4000: 1 for n in range(9)}}
 
-    assert read_checkpoint("c.parquet", parquet(rows)).files["stats"].str.len_bytes().item() > 36_000
-    with pytest.raises(Unsupported, match=r"beyond what is read: c\.parquet makes the checkpoint larger"):
-        read_checkpoint("c.parquet", many)
+
+@pytest.mark.parametrize("typed", [_LONG, _NAMES], ids=["texts", "names"])
+@pytest.mark.parametrize("said", [{}, {"stats": '{"numRecords":1}'}], ids=["alone", "beside a text"])
+def test_typed_statistics_count_as_what_is_written_of_them_and_are_left_out_where_that_is_too_much(
+    typed, said
+):
+    fields = {"path": "a", "size": 1, "stats_parsed": typed, **said}
+    few, many = (read_checkpoint("c.parquet", parquet(repeated(fields, count))) for count in (1, 25_000))
+
+    assert few.parsed is not None
+    assert few.files["stats"].item() == said.get("stats", json.dumps(typed, separators=(",", ":")))
+    assert many.parsed is None
+    assert many.files.height == 25_000
+    assert many.files["stats"].unique().to_list() == [said.get("stats")]
+
+
+def test_typed_statistics_that_are_left_out_leave_to_the_rest_what_they_would_have_taken():
+    content = parquet(repeated({"path": "a", "size": 1, "stats_parsed": _NAMES}, 25_000))
+    budget = Budget(decoded=2_000_000_000)
+
+    for name in ("c.parquet", "d.parquet", "e.parquet"):
+        assert read_checkpoint(name, content, budget).files.height == 25_000
+    assert budget.decoded > 1_990_000_000
+
+
+def test_a_wide_table_whose_files_are_nearly_alike_is_read_without_its_typed_statistics():
+    count = 100_000
+    alike = pl.DataFrame({f"column_{n}": pl.repeat(float(n), count, eager=True) for n in range(200)})
+    values, paths = alike.to_struct(), pl.Series([f"part-{n:08}.parquet" for n in range(count)])
+    typed = pl.DataFrame({"minValues": values, "maxValues": values}).to_struct()
+    said = pl.DataFrame({"path": paths, "size": pl.repeat(1, count, eager=True), "stats_parsed": typed})
+
+    assert read_checkpoint("c.parquet", parquet(said.to_struct("add").to_frame())).files.height == count
+
+
+@pytest.mark.parametrize(
+    ("said", "values"),
+    [
+        ({"partitionValues": {"p": "1"}, "partitionValues_parsed": {"p": 1}}, {"p": "1"}),
+        ({"partitionValues_parsed": {"p": 1}}, {"p": "1"}),
+        ({"partitionValues": None}, {}),
+        ({"partitionValues": None, "partitionValues_parsed": {"p": 1}}, None),
+    ],
+    ids=["texts", "typed alone", "none", "no text"],
+)
+def test_a_file_is_never_read_without_its_partition_values(said, values):
+    rows = repeated({"path": "a", "size": 1, **said, "stats_parsed": _NAMES}, 25_000)
+    if "partitionValues" in said:
+        texts = pl.Series([said["partitionValues"]], dtype=TEXTS).new_from_index(0, 25_000)
+        adds = rows["add"].struct.unnest().with_columns(texts.alias("partitionValues"))
+        rows = adds.to_struct("add").to_frame()
+    content = parquet(rows)
+
+    if values is None:
+        with pytest.raises(Unsupported, match=r"beyond what is read: c\.parquet makes the checkpoint larger"):
+            read_checkpoint("c.parquet", content)
+        return
+    assert read_checkpoint("c.parquet", content).files["partitionValues"][0] == values
+
+
+def test_a_checkpoint_that_comes_to_more_than_there_is_room_for_is_not_beyond_any_limit():
+    content = parquet(repeated({"path": "a", "size": 1, "stats_parsed": _NAMES}, 1000))
+
+    assert read_checkpoint("c.parquet", content, Budget(room=100_000_000)).files.height == 1000
+    with pytest.raises(Crowded) as caught:
+        read_checkpoint("c.parquet", content, Budget(room=20_000_000))
+    assert 36_000_000 < caught.value.decoded < 50_000_000
 
 
 @pytest.mark.parametrize("kind", ["texts", "typed"])
@@ -221,7 +286,7 @@ def test_features_that_no_table_has_are_refused(kind, features):
     with pytest.raises(Unsupported, match=r"beyond what is read: c\.json .* features"):
         read_commits(commit(action))
     with pytest.raises(Unsupported, match=r"beyond what is read: c\.parquet .* features"):
-        read_checkpoint("c.parquet", parquet(pl.DataFrame([action])))
+        read_checkpoint("c.parquet", parquet(pl.DataFrame([{**action, "add": None}])))
 
 
 def test_a_thousand_features_are_read():

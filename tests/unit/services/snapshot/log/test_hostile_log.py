@@ -55,7 +55,7 @@ async def test_sidecars_of_more_rows_than_any_are_refused_though_each_has_fewer(
     reader = reader_with_commits(1)
     reader.remove(commit_name(0))
     buffer = io.BytesIO()
-    pl.DataFrame({"txn": pl.repeat(None, 11_000_000, dtype=pl.Null, eager=True)}).write_parquet(buffer)
+    pl.DataFrame({"add": pl.repeat(None, 11_000_000, dtype=pl.Null, eager=True)}).write_parquet(buffer)
     for name in ("s", "t"):
         reader.put(f"_sidecars/{name}.parquet", buffer.getvalue())
     named = [{"sidecar": {"path": f"{name}.parquet"}} for name in ("s", "t")]

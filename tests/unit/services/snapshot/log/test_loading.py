@@ -1,20 +1,24 @@
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import polars as pl
 import pytest
 
 from gateway.demo.checkpoint import to_checkpoint, to_sidecars, to_v2_checkpoint
 from gateway.domain.log import checkpoint_name, commit_name, compaction_name, version_prefix
 from gateway.errors import GatewayError, InvalidArgument, NotFound, Unavailable, Unsupported
+from gateway.services.snapshot.log.bounds import Crowded
 from gateway.services.snapshot.log.listing import list_log
 from gateway.services.snapshot.log.loading import Loaded, load_steps, load_version
 from tests.builders import add, remove
 from tests.fakes.faulty_log_reader import STARTED_AT, FaultyLogReader
+from tests.unit.services.snapshot.log.parquet_files import parquet
 
 _UUID = "80a083e8-7026-4e79-81be-64bd76c43a11"
 _PROTOCOL = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
@@ -39,6 +43,9 @@ def table(commits: int = 5, /, **configuration: str) -> FaultyLogReader:
 
 def state(version: int) -> list[dict[str, Any]]:
     return [_PROTOCOL, metadata(), *(add(str(each)) for each in range(version + 1))]
+
+
+_STATE = pl.read_parquet(io.BytesIO(to_checkpoint(state(3))[0]))
 
 
 def put_checkpoint(reader: FaultyLogReader, version: int) -> str:
@@ -149,8 +156,16 @@ async def test_a_v2_checkpoint_may_have_a_classic_name():
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"PAR1", b"\0" * 100, to_checkpoint([add("0")])[0], to_checkpoint(state(3))[0][:-20]],
-    ids=["empty", "magic", "zeros", "no metadata", "cut"],
+    [
+        b"",
+        b"PAR1",
+        b"\0" * 100,
+        to_checkpoint([add("0")])[0],
+        to_checkpoint(state(3))[0][:-20],
+        parquet(_STATE.drop("add")),
+        parquet(_STATE.with_columns(pl.concat_list("add"))),
+    ],
+    ids=["empty", "magic", "zeros", "no metadata", "cut", "no adds", "adds of another type"],
 )
 async def test_a_damaged_checkpoint_gives_way_to_an_older_one(content, caplog):
     reader, counted = table(), list[str]()
@@ -181,7 +196,7 @@ async def test_another_checkpoint_of_the_same_version_takes_the_place_of_a_damag
     assert paths_of(await load(reader)) == ["0", "1", "2", "3", "4"]
 
 
-@pytest.mark.parametrize("harm", ["gone", "cut", "denied"])
+@pytest.mark.parametrize("harm", ["gone", "cut", "denied", "of something else"])
 async def test_a_sidecar_that_is_of_no_use_makes_its_checkpoint_so(harm):
     reader = table()
     put_v2(reader, 3)
@@ -189,17 +204,20 @@ async def test_a_sidecar_that_is_of_no_use_makes_its_checkpoint_so(harm):
         reader.remove("_sidecars/t.parquet")
     elif harm == "cut":
         reader.cut["_sidecars/t.parquet"] = 20
+    elif harm == "of something else":
+        reader.put("_sidecars/t.parquet", parquet(pl.DataFrame({"number": [1, 2, 3]})))
     else:
         reader.failures["_sidecars/t.parquet"] = [Unsupported("not permitted")]
 
     assert paths_of(await load(reader)) == ["0", "1", "2", "3", "4"]
 
 
-async def test_sidecars_may_be_named_by_the_whole_uri_of_the_tables_own_directory():
+@pytest.mark.parametrize("directory", ["s3://lake/t/_delta_log/_sidecars", "_sidecars"])
+async def test_sidecars_may_be_named_with_the_tables_own_directory(directory):
     reader = table()
     [sidecar] = to_sidecars(state(3)[2:], 1)
     reader.put("_sidecars/s.parquet", sidecar)
-    named = {"sidecar": {"path": "s3://lake/t/_delta_log/_sidecars/s.parquet"}}
+    named = {"sidecar": {"path": f"{directory}/s.parquet"}}
     checkpoint = {"checkpointMetadata": {"version": 3}}
     reader.put(f"{version_prefix(3)}.checkpoint.{_UUID}.json", lines(checkpoint, *state(3)[:2], named))
     reader.remove(commit_name(0))
@@ -224,6 +242,16 @@ async def test_a_sidecar_elsewhere_is_not_followed(path):
     with pytest.raises(Unsupported, match="refers to a sidecar outside of _sidecars"):
         await load(reader)
     assert not [name for name in reader.read if not name.startswith("0")]
+
+
+async def test_a_checkpoint_that_there_is_no_room_for_is_not_passed_over():
+    reader, counted = table(), list[str]()
+    put_checkpoint(reader, 3)
+
+    with pytest.raises(Crowded):
+        await load(reader, room=1, count_fallback=counted.append)
+    assert counted == []
+    assert len(reader.listed) == 1
 
 
 async def test_a_damaged_checkpoint_that_nothing_can_replace_is_named():

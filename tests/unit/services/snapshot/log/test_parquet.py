@@ -19,7 +19,7 @@ from gateway.services.snapshot.log.beyond import Beyond
 from gateway.services.snapshot.log.bounds import Allowance, Budget
 from gateway.services.snapshot.log.footer import read_footer
 from gateway.services.snapshot.log.pages import walk_pages
-from gateway.services.snapshot.log.parquet import read_parquet
+from gateway.services.snapshot.log.parquet import open_parquet, read_parquet
 from gateway.services.snapshot.log.projection import Wanted
 from gateway.services.snapshot.log.thrift import Malformed
 from gateway.services.snapshot.log.thrift_writer import I64, Field, spell
@@ -79,8 +79,9 @@ _ALL = dict.fromkeys(_ROWS.columns)
 _MANY = 4_500_000
 
 
-def decoded(content: bytes, wanted: Wanted, **budget: int) -> pl.DataFrame:
-    return read_parquet(content, wanted, Allowance(Budget(**budget)))
+def decoded(content: bytes, wanted: Wanted, **limits: int) -> pl.DataFrame:
+    budget = Budget(**limits)
+    return read_parquet(content, open_parquet(content, budget), wanted, Allowance(budget))
 
 
 def walk(content: bytes) -> int:
@@ -410,7 +411,38 @@ def test_a_page_costs_something_whatever_is_in_it():
 
     assert decoded(content, {"n": None}).height == 1
     with pytest.raises(Beyond):
-        decoded(content, {"n": None}, spare=4_000_000)
+        decoded(content, {"n": None}, spare=16_000_000)
+
+
+def empty_pages(count: int) -> bytes:
+    """Return a file of one text, whose page comes after so many that have no value."""
+    empty, last = Values(encoded=b"", count=0).page, Values(encoded=plain(b"a"), count=1).page
+    about = spell({1: TEXT, 2: [0], 3: ["x"], 4: 0, 5: I64(1), 6: I64(9), 7: I64(9), 9: I64(4)})
+    row_group = spell({1: [spell({2: I64(4), 3: about})], 2: I64(9), 3: I64(1)})
+    elements = [group("schema", 1), spell({1: TEXT, 3: 0, 4: "x", 6: 0})]
+    return file_of({1: 1, 2: elements, 3: I64(1), 4: [row_group]}, empty * count + last)
+
+
+def test_pages_that_are_empty_are_not_paid_for_by_their_headers():
+    assert decoded(empty_pages(1000), {"x": None})["x"].to_list() == ["a"]
+    with pytest.raises(Beyond, match="256 times the bytes that are read of it"):
+        decoded(empty_pages(20_000), {"x": None})
+
+
+def test_pages_are_walked_no_further_than_there_is_an_end_to_what_is_read():
+    before = time.process_time()
+
+    with pytest.raises(Beyond, match="larger than 17179869184 bytes, decoded"):
+        decoded(empty_pages(500_000), {"x": None}, decoded=10_000_000)
+    assert time.process_time() - before < 2
+
+
+def test_small_pages_are_read():
+    paths = pl.DataFrame({"x": [f"part-{n:05}-{n * 7919 % 99_991:08x}.parquet" for n in range(100_000)]})
+    content = parquet(paths, data_page_size=1024, compression="zstd")
+
+    assert walk(content) > 2000
+    assert decoded(content, {"x": None}, spare=0).equals(paths)
 
 
 @pytest.mark.parametrize("depth", [64, 1300, 90_000])
@@ -432,10 +464,10 @@ def test_a_name_that_is_told_again_for_each_column_below_it_is_bounded():
 def test_the_names_of_columns_count_in_each_row_group():
     short, long = "n", "n" * 4096
 
-    assert decoded(same_page(short, 500, groups=2), {short: None}, spare=6_000_000).height == 2
-    assert decoded(same_page(long, 500, groups=1), {long: None}, spare=6_000_000).height == 1
+    assert decoded(same_page(short, 500, groups=2), {short: None}, spare=18_000_000).height == 2
+    assert decoded(same_page(long, 500, groups=1), {long: None}, spare=18_000_000).height == 1
     with pytest.raises(Beyond):
-        decoded(same_page(long, 500, groups=2), {long: None}, spare=6_000_000)
+        decoded(same_page(long, 500, groups=2), {long: None}, spare=18_000_000)
 
 
 _MOST = b"\xfc" + varint(2**31 - 1)

@@ -16,6 +16,7 @@ _HOME = "s3://lake/my%20table/_delta_log/_sidecars"
         ("016ae953-37a9-438e-8683-9a9a4a79a395.parquet", "016ae953-37a9-438e-8683-9a9a4a79a395.parquet"),
         ("a%20b.parquet", "a b.parquet"),
         ("%C3%BC.parquet", "ü.parquet"),
+        ("_sidecars/a%20b.parquet", "a b.parquet"),
     ],
 )
 def test_a_sidecar_is_a_file_in_one_directory(path, name):
@@ -64,7 +65,12 @@ def test_a_sidecar_may_be_named_by_the_whole_uri_of_its_one_directory(table, pat
         f"{_HOME}/",
         f"{_HOME}/..",
         f"{_HOME}/a%2Fb.parquet",
-        "_sidecars/x.parquet",
+        "_sidecars/..",
+        "_sidecars/",
+        "_sidecars/more/x.parquet",
+        "./_sidecars/x.parquet",
+        "/_sidecars/x.parquet",
+        "other/_sidecars/x.parquet",
         "_delta_log/_sidecars/x.parquet",
         "/_delta_log/_sidecars/x.parquet",
         "file:x.parquet",

@@ -15,13 +15,15 @@ TABLES = [parse_location(f"/tables/{number}") for number in range(20)]
 class Reading:
     """Something that takes room until it is told to end."""
 
-    def __init__(self, room: AbstractAsyncContextManager[None]) -> None:
+    def __init__(self, room: AbstractAsyncContextManager[int | None]) -> None:
         self.is_in = False
+        # What there is room for, decoded.
+        self.decoded: int | None = 0
         self.may_end = asyncio.Event()
         self.task = asyncio.create_task(self._run(room))
 
-    async def _run(self, room: AbstractAsyncContextManager[None]) -> None:
-        async with room:
+    async def _run(self, room: AbstractAsyncContextManager[int | None]) -> None:
+        async with room as self.decoded:
             self.is_in = True
             await self.may_end.wait()
 
@@ -141,3 +143,19 @@ async def test_one_load_of_a_table_is_under_way_and_the_others_take_no_room(size
     await settle()
     assert [reading.is_in for reading in started[1:3]] == [True, False]
     await end(started)
+
+
+async def test_room_is_for_as_much_as_most_logs_come_to_and_all_of_it_for_any():
+    started = await loads(LoadGate(10 * MIB), (0, 0), (1, 2), (2, 10), (3, 11))
+    assert [reading.decoded for reading in started[:2]] == [32 * MIB, 64 * MIB]
+
+    await end(started)
+    assert [reading.decoded for reading in started[2:]] == [None, None]
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 5, 9])
+def test_who_was_short_of_room_asks_for_more_than_before(size):
+    gate = LoadGate(10 * MIB)
+    too_much = max(size, 1) * MIB * 32 + 1
+
+    assert gate.size_for(too_much) >= 2 * max(size, 1) * MIB

@@ -7,6 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
+import polars as pl
 import pytest
 
 from gateway.demo.partition import log_path
@@ -16,8 +17,10 @@ from gateway.errors import InvalidArgument, Unavailable, Unsupported
 from gateway.services.snapshot.log.table_log import TableLog
 from gateway.services.snapshot.state.store import SnapshotStore
 from tests.builders import STARTED_AT, STEP, add, location_of, numbers, remove, rows
+from tests.fakes.faulty_log_reader import FaultyLogReader
 from tests.fakes.log_reader import FakeLogReader
 from tests.fakes.snapshot_metrics import FakeSnapshotMetrics
+from tests.unit.services.snapshot.log.parquet_files import parquet
 from tests.unit.services.snapshot.log.watched import watch
 
 _MEMORY = 1024 * 1024
@@ -663,3 +666,27 @@ async def test_one_version_of_a_table_is_loaded_at_a_time(store, reader, log):
 
     reader.may_read.set()
     assert [snapshot.version for snapshot in await asyncio.gather(*asking)] == [0, 1]
+
+
+def dense_checkpoint(count: int) -> bytes:
+    """Return a small file of so many files, of each of which 36 KB are said in typed statistics."""
+    stats = {"minValues": {f"{n}" * 4000: 1 for n in range(9)}}
+    stated = {"protocol": {"minReaderVersion": 1}, "metaData": {"id": "t", "schemaString": "{}"}}
+    adds = [{"add": {"path": str(n), "size": 1, "stats_parsed": stats}} for n in range(count)]
+    return parquet(pl.concat([pl.DataFrame([stated]), pl.DataFrame(adds)], how="diagonal"))
+
+
+@pytest.mark.parametrize(("count", "times"), [(500, 1), (1500, 2)])
+async def test_a_small_checkpoint_that_comes_to_much_is_read_again_with_more_room(
+    store, metrics, count, times
+):
+    reader = FaultyLogReader()
+    reader.put(checkpoint_name(0), dense_checkpoint(count))
+    reader.put(commit_name(0), b"")
+
+    snapshot = await store.latest(reader.log)
+
+    assert len(reader.files[checkpoint_name(0)]) < 1024 * 1024
+    assert snapshot.files.num_files == count
+    assert reader.times_read()[checkpoint_name(0)] == times
+    assert metrics.fallbacks == []
