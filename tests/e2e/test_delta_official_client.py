@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,11 +11,10 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from gateway.commands.bearer import hash_of
 from gateway.domain.window import EPOCH
 from tests.components import ALL_IN_ONE, CLIENT, SPARK_WRITER
-from tests.deployments import all_in_one
-from tests.e2e.official_client import ClientError, OfficialClient
+from tests.e2e.official_client import ClientError
+from tests.e2e.shared_tables import Shared, sharing
 from tests.oracles.fixtures import SparkTables
 from tests.oracles.plan import COMMITS, HISTORIES, MORE_HISTORIES, TABLES
 
@@ -29,7 +26,6 @@ pytestmark = [
     pytest.mark.system,
 ]
 
-SHARE, SCHEMA = "spark", "tables"
 # What the client declares that it reads, and what says nothing about the files.
 DECLARED = frozenset({"deletionVectors", "columnMapping", "timestampNtz"})
 ABOUT_THE_LOG = frozenset({"v2Checkpoint", "vacuumProtocolCheck"})
@@ -49,42 +45,11 @@ every_table_with_changes = pytest.mark.parametrize(
 both_formats = pytest.mark.parametrize("use_delta_format", [True, False], ids=["delta", "parquet"])
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """A gateway that shares what Spark wrote, and the official client before it."""
-
-    profile: Path
-    client: OfficialClient
-
-    def ask(self, call: str, name: str, **options: object) -> Any:
-        return self.client.call(call, f"{self.profile}#{SHARE}.{SCHEMA}.{name}", **options)
-
-
 @pytest.fixture(scope="module")
 def shared(spark_tables, tmp_path_factory) -> Iterator[Shared]:
-    directory = tmp_path_factory.mktemp("deployment")
-    token = secrets.token_urlsafe(32)
-    client = OfficialClient("tests.oracles.client_frames")
-    with all_in_one(directory, settings(spark_tables, token)) as deployment:
-        profile = directory / "reader.share"
-        profile.write_text(
-            json.dumps({"shareCredentialsVersion": 1, "endpoint": deployment.base_url, "bearerToken": token})
-        )
-        yield Shared(profile, client)
-    client.close()
-
-
-def settings(tables: SparkTables, token: str) -> dict[str, Any]:
-    return {
-        "version": 1,
-        "shares": [
-            {"name": SHARE, "schemas": [{"name": SCHEMA, "tables": [*map(entry(tables), tables.names)]}]}
-        ],
-        "storages": [{"name": "spark", "prefix": str(tables.directory), "vendor": "local"}],
-        "recipients": [{"name": "reader", "tokens": [{"hash": hash_of(token)}], "shares": [SHARE]}],
-        # The client reads files one after the other, as fast as it can.
-        "limits": {"rate": {"requestsPerSecond": 100_000, "burst": 100_000}},
-    }
+    tables = [*map(entry(spark_tables), spark_tables.names)]
+    with sharing(tmp_path_factory.mktemp("deployment"), spark_tables.directory, tables) as shared:
+        yield shared
 
 
 def entry(tables: SparkTables) -> Callable[[str], dict[str, Any]]:

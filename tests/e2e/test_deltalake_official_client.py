@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -14,12 +13,11 @@ from typing import Any
 
 import pytest
 
-from gateway.commands.bearer import hash_of
 from gateway.domain.window import EPOCH
 from tests.components import ALL_IN_ONE, CLIENT, DELTALAKE
-from tests.deployments import all_in_one
 from tests.e2e.deltalake_plan import BY_VERSION, CHANGES, COMMITS, FEATURES, HISTORIES, TABLES
-from tests.e2e.official_client import PYTHON, ClientError, OfficialClient, environment, require_environment
+from tests.e2e.official_client import PYTHON, ClientError, environment, require_environment
+from tests.e2e.shared_tables import Shared, sharing
 from tests.repository import ROOT
 
 pytestmark = [
@@ -28,7 +26,6 @@ pytestmark = [
     pytest.mark.component(DELTALAKE),
 ]
 
-SHARE, SCHEMA = "deltalake", "tables"
 COMMIT_TIME, COMMIT_VERSION, CHANGE_TYPE = "_commit_timestamp", "_commit_version", "_change_type"
 ABOUT_THE_CHANGE = frozenset({COMMIT_TIME, COMMIT_VERSION, CHANGE_TYPE})
 NOT_EXPRESSIBLE = "Unsupported Delta Table Properties"
@@ -46,26 +43,6 @@ class Written:
 
     directory: Path
     said: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """A gateway that shares what deltalake wrote, and the official client before it."""
-
-    profile: Path
-    client: OfficialClient
-
-    def ask(self, call: str, name: str, **options: object) -> Any:
-        return self.client.call(call, f"{self.profile}#{SHARE}.{SCHEMA}.{name}", **options)
-
-    def changes(self, name: str, first: int, last: int, *, use_delta_format: bool) -> Any:
-        return self.ask(
-            "load_changes",
-            name,
-            starting_version=first,
-            ending_version=last,
-            use_delta_format=use_delta_format,
-        )
 
 
 @pytest.fixture(scope="module")
@@ -91,28 +68,17 @@ def said(written, name) -> Any:
 
 @pytest.fixture(scope="module")
 def shared(written, tmp_path_factory) -> Iterator[Shared]:
-    directory = tmp_path_factory.mktemp("deployment")
-    token = secrets.token_urlsafe(32)
-    client = OfficialClient("tests.oracles.client_frames")
-    with all_in_one(directory, settings(written.directory, token)) as deployment:
-        profile = directory / "reader.share"
-        profile.write_text(
-            json.dumps({"shareCredentialsVersion": 1, "endpoint": deployment.base_url, "bearerToken": token})
-        )
-        yield Shared(profile, client)
-    client.close()
+    tables = [
+        {"name": name, "location": str(written.directory / name), "historyShared": True} for name in TABLES
+    ]
+    with sharing(tmp_path_factory.mktemp("deployment"), written.directory, tables) as shared:
+        yield shared
 
 
-def settings(directory: Path, token: str) -> dict[str, Any]:
-    tables = [{"name": name, "location": str(directory / name), "historyShared": True} for name in TABLES]
-    return {
-        "version": 1,
-        "shares": [{"name": SHARE, "schemas": [{"name": SCHEMA, "tables": tables}]}],
-        "storages": [{"name": "deltalake", "prefix": str(directory), "vendor": "local"}],
-        "recipients": [{"name": "reader", "tokens": [{"hash": hash_of(token)}], "shares": [SHARE]}],
-        # The client reads files one after the other, as fast as it can.
-        "limits": {"rate": {"requestsPerSecond": 100_000, "burst": 100_000}},
-    }
+def changes_of(shared: Shared, name: str, first: int, last: int, *, use_delta_format: bool) -> Any:
+    return shared.ask(
+        "load_changes", name, starting_version=first, ending_version=last, use_delta_format=use_delta_format
+    )
 
 
 @every_table
@@ -146,10 +112,10 @@ def test_changes_are_those_that_deltalake_reads(shared, said, name, use_delta_fo
         first, last = changes["first"], changes["last"]
         if reason := why_no_changes(said, changes, use_delta_format=use_delta_format):
             with pytest.raises(ClientError, match=reason):
-                shared.changes(name, first, last, use_delta_format=use_delta_format)
+                changes_of(shared, name, first, last, use_delta_format=use_delta_format)
             outcomes["refused"] += 1
         else:
-            found = shared.changes(name, first, last, use_delta_format=use_delta_format)
+            found = changes_of(shared, name, first, last, use_delta_format=use_delta_format)
             assert without_time(found) == without_time(changes), (first, last)
             times = times_of(found)
             assert times == told_times(said, times, use_delta_format=use_delta_format), (first, last)
@@ -167,21 +133,21 @@ def test_changes_that_deltalake_cannot_read_lead_from_version_to_version(
     states = [Counter(state["rows"]) for state in said["versions"].values()]
     later: Counter[str] = Counter()
     for version, state in reversed([*enumerate(states)]):
-        changes = shared.changes(name, version, version, use_delta_format=use_delta_format)
+        changes = changes_of(shared, name, version, version, use_delta_format=use_delta_format)
         gone, come = by_effect(changes)
         before = states[version - 1] if version else Counter[str]()
         assert gone <= before
         assert before - gone + come == state
 
         later += Counter(without_time(changes)["rows"])
-        range_ = shared.changes(name, version, len(states) - 1, use_delta_format=use_delta_format)
+        range_ = changes_of(shared, name, version, len(states) - 1, use_delta_format=use_delta_format)
         assert Counter(without_time(range_)["rows"]) == later
 
 
 @pytest.mark.parametrize("name", [name for name, _ in BY_VERSION if not TABLES[name].parquet])
 def test_changes_of_mapped_columns_are_refused_in_the_parquet_format(shared, said, name):
     with pytest.raises(ClientError, match=NOT_EXPRESSIBLE):
-        shared.changes(name, 0, latest(said), use_delta_format=False)
+        changes_of(shared, name, 0, latest(said), use_delta_format=False)
 
 
 def test_every_kind_of_operation_was_written_and_is_in_the_histories(written):
