@@ -185,6 +185,23 @@ def outliving(url: str, table: Location, key: DelegationKey) -> str:
     return f"{place}?{sas.query}{sas.sign(place.rpartition('/')[2].encode()).decode()}"
 
 
+class ClockContract:
+    """Of a store whose clock a test can move."""
+
+    @BEHIND_AND_AHEAD
+    async def test_url_works_at_once_and_ends_when_it_says(self, azure, harness, skew):
+        """AT-46, AT-36."""
+        azure.clock.offset = skew
+        url = await shared(harness)
+        ends_at = moment(parameters(url)["se"])
+
+        assert await status(harness, url) == 200
+        azure.clock.offset = ends_at - MINUTE - utcnow()
+        assert await status(harness, url) == 200
+        azure.clock.offset = ends_at + MINUTE - utcnow()
+        assert await status(harness, url) == 403
+
+
 @dataclass(frozen=True, kw_only=True)
 class Tenant:
     """Azurite over TLS, and a login whose tokens it takes."""
@@ -262,7 +279,7 @@ class TestAccountKeyOfAzurite(ReaderContract, UrlContract):
 @pytest.mark.integration
 @pytest.mark.system
 @pytest.mark.component(AZURE_DOUBLE, AZURITE)
-class TestDelegatedByTheDouble(DelegatedContract):
+class TestDelegatedByTheDouble(ClockContract, DelegatedContract):
     @pytest.fixture
     def gateway(self, azure: StorageAccount) -> Principal:
         # The SDK counts a token's life by the machine's clock, which is not moved.
@@ -291,19 +308,6 @@ class TestDelegatedByTheDouble(DelegatedContract):
             await harness.sign(harness.location(f"t{number}"), *map(str, range(50)), window=window)
 
         assert azure.keys_issued == 1
-
-    @BEHIND_AND_AHEAD
-    async def test_url_works_at_once_and_ends_when_it_says(self, azure, harness, skew):
-        """AT-46, AT-36."""
-        azure.clock.offset = skew
-        url = await shared(harness)
-        ends_at = moment(parameters(url)["se"])
-
-        assert await status(harness, url) == 200
-        azure.clock.offset = ends_at - MINUTE - utcnow()
-        assert await status(harness, url) == 200
-        azure.clock.offset = ends_at + MINUTE - utcnow()
-        assert await status(harness, url) == 403
 
     async def test_url_of_a_clock_that_is_further_ahead_is_not_valid_yet(self, azure, harness):
         """The documented limit: by more than ``clockSkew`` nothing is promised."""
@@ -368,25 +372,12 @@ class TestDelegatedByTheDouble(DelegatedContract):
 @pytest.mark.integration
 @pytest.mark.system
 @pytest.mark.component(AZURE_DOUBLE, AZURITE)
-class TestAccountKeyOfTheDouble(UrlContract):
+class TestAccountKeyOfTheDouble(ClockContract, UrlContract):
     @pytest_asyncio.fixture
     async def harness(self, azure: StorageAccount) -> AsyncIterator[AzureUrlHarness]:
         options = {"identity": account_key(azure.own_key), "blobEndpoint": azure.endpoint}
         async with open_urls(azure.azurite, options, ca=azure.ca) as harness:
             yield harness
-
-    @BEHIND_AND_AHEAD
-    async def test_url_works_at_once_and_ends_when_it_says(self, azure, harness, skew):
-        """AT-46, AT-36."""
-        azure.clock.offset = skew
-        url = await shared(harness)
-        ends_at = moment(parameters(url)["se"])
-
-        assert await status(harness, url) == 200
-        azure.clock.offset = ends_at - MINUTE - utcnow()
-        assert await status(harness, url) == 200
-        azure.clock.offset = ends_at + MINUTE - utcnow()
-        assert await status(harness, url) == 403
 
     async def test_replaced_key_ends_every_url(self, azure, harness):
         url = await shared(harness)
