@@ -44,7 +44,7 @@ class ObstoreReader:
                     if "/" not in name and name >= start:
                         found.append(LogFile(name, meta["size"], meta["last_modified"]))
         except STORE_ERRORS as exc:
-            error = _error(exc, "")
+            error = _error(exc, table)
             if isinstance(error, NotFound):
                 return []
             raise error from None
@@ -55,7 +55,7 @@ class ObstoreReader:
             result = await obstore.get_async(await self._opened(), key_below(table, f"{_LOG}/{name}"))
             return bytes(await result.bytes_async())
         except STORE_ERRORS as exc:
-            raise _error(exc, name) from None
+            raise _error(exc, table, name) from None
 
     async def _opened(self) -> ObjectStore:
         if callable(self._store):
@@ -82,13 +82,17 @@ def _just_before(start: str) -> str:
     return start[:-1] + (previous if " " < previous < "\x7f" else "")
 
 
-def _error(exc: Exception, name: str) -> GatewayError:
+def _error(exc: Exception, table: Location, name: str = "") -> GatewayError:
     """Return what is raised in place of ``exc``, which may repeat a session token and goes no further."""
     found = read_error(exc)
     if found.failure is Failure.MISSING:
         return NotFound(f"the table's log has no file {name}" if name else "the table has no log")
     # The recipient is told nothing of the store; the operator needs its code.
-    log.warning("a table's log could not be read: %s", found.words)
+    log.warning(
+        "the log of a table could not be read: %s; see the options of its storage",
+        found.words,
+        extra={"location": str(table)},
+    )
     if found.failure is Failure.DENIED:
         return Unsupported(
             "permission denied: the gateway may not read the table's log", error_code=NotFound.default_code

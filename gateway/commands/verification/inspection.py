@@ -112,7 +112,8 @@ class Inspector:
         if not tables:
             advice = (
                 "the storage's identity may not write, and no table with dir access lies here beside what "
-                "--outside names: name directories that hold objects with --at and --outside"
+                "--outside names: name directories that hold objects with --at and --outside. Of tables that "
+                "are shared by URLs alone, read one with the official client: no URL is tried here"
             )
             return self._found([not_proved("find a directory", "a table", "none", advice)])
         self.progress("its identity may not write, as it should be: trying tables")

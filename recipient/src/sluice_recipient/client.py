@@ -223,7 +223,7 @@ def _advice(status: int) -> str:
 _ADVICE: Final = {
     401: "; is the profile still the right one?",
     403: "; ask whoever gave you the profile",
-    404: "; `sluice-recipient tables PROFILE` lists what is shared with you",
+    404: "; `sluice-recipient tables PROFILE` lists what is shared with you, if its endpoint is right",
 }
 
 
