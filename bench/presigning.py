@@ -42,7 +42,7 @@ from gateway.ports import Signer, StorageSettings
 FILES = 1000
 # RSA takes a hundred times as long.
 FEW = 100
-ROUNDS = 7
+ROUNDS = 21
 RESULTS = Path(__file__).parent / "results"
 KEY_ID, SECRET = "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 # As long as those of STS are.

@@ -96,7 +96,9 @@ async def test_urls_lead_where_the_options_say_and_not_the_environment(monkeypat
         signed = await storage.signer.sign(table, Paths.of(["a%20b"]), WINDOW)
 
     url = f"{signed.origin}a%20b?{signed.query}{signed.signatures.decode()}"
-    assert [url] == sdk_urls(client, bucket, ["sales/a b"], signed_at=NOON, life=HOUR)
+    (expected,) = sdk_urls(client, bucket, ["sales/a b"], signed_at=NOON, life=HOUR)
+    # The SDK leaves a usual port in the URL and out of the host that it signs: clients that send it are refused.
+    assert url == expected.replace(":443/", "/")
 
 
 def _settings(more: dict[str, Any], bucket: str = "lake") -> StorageSettings:
