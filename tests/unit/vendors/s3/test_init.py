@@ -97,7 +97,7 @@ async def test_urls_lead_where_the_options_say_and_not_the_environment(monkeypat
 
     url = f"{signed.origin}a%20b?{signed.query}{signed.signatures.decode()}"
     (expected,) = sdk_urls(client, bucket, ["sales/a b"], signed_at=NOON, life=HOUR)
-    # The SDK leaves a usual port in the URL and out of the host that it signs: clients that send it are refused.
+    # The SDK leaves a usual port in the URL and out of the host that it signs: who sends it is refused.
     assert url == expected.replace(":443/", "/")
 
 
