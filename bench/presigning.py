@@ -42,7 +42,9 @@ from gateway.ports import Signer, StorageSettings
 FILES = 1000
 # RSA takes a hundred times as long.
 FEW = 100
-ROUNDS = 21
+ROUNDS = 7
+# Of each, in each round.
+ENOUGH_SECONDS = 0.05
 RESULTS = Path(__file__).parent / "results"
 KEY_ID, SECRET = "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 # As long as those of STS are.
@@ -107,11 +109,18 @@ async def _measure(contest: Contest, floor: float | None) -> dict[str, float]:
     times: dict[str, list[float]] = {name: [] for name in contest.works}
     for _ in range(ROUNDS):
         for name, work in contest.works.items():
-            began = time.process_time()
-            await work(contest.files)
-            times[name].append((time.process_time() - began) / contest.files * 1e6)
+            times[name].append(await _taken(work, contest.files) / contest.files * 1e6)
     best = {name: min(taken) for name, taken in times.items()}
     return best | ({OPENSSL: floor} if floor is not None and OPENSSL in contest.aims else {})
+
+
+async def _taken(work: Work, files: int) -> float:
+    """Return the processor time of one batch among many: a quick one alone is mostly caches that are cold."""
+    began, times = time.process_time(), 0
+    while (taken := time.process_time() - began) < ENOUGH_SECONDS:
+        await work(files)
+        times += 1
+    return taken / times
 
 
 async def _s3(stack: AsyncExitStack, title: str, token: str) -> Contest:
