@@ -35,7 +35,7 @@ in the same run, in turns with it: compare the ratios, as the machine is a small
 _AIMS = """
 ## Aims, and what became of them
 
-The aims are our own, and were set on a quicker machine.
+The aims are our own.
 
 | | measured | aim | |
 | --- | ---: | ---: | --- |
