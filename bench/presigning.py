@@ -266,7 +266,7 @@ def _report(taken: Mapping[str, tuple[Contest, Mapping[str, float]]]) -> None:
         "# Signing URLs",
         "",
         f"{describe_machine()}; pages of {FILES:,} names ({FEW} for RSA), best of {ROUNDS} "
-        "interleaved rounds of {ENOUGH_SECONDS:g} s each, processor time of all threads.",
+        f"interleaved rounds of {ENOUGH_SECONDS:g} s each, processor time of all threads.",
     ]
     for title, (contest, best) in taken.items():
         lines += ["", f"## {title}", "", *_rows(contest, best)]
