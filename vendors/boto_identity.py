@@ -18,6 +18,7 @@ from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 from vendors.boto_options import (
     AnyIdentity,
     AssumeRoleOptions,
+    ChainOptions,
     KeysOptions,
     ProfileOptions,
     WebIdentityOptions,
@@ -101,6 +102,11 @@ class BotoIdentity:
     @property
     def is_role(self) -> bool:
         return self._options.is_role
+
+    @property
+    def is_found(self) -> bool:
+        """Tell whether it is whatever the surroundings give, which they give to other programs too."""
+        return isinstance(self._options, ChainOptions) and self._options.assume_role is None
 
     def keys(self) -> Keys:
         """Return keys that are good for some minutes at least, where their provider gives that."""

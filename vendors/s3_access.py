@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -23,8 +24,11 @@ from vendors.obstore_client import client_options, retry_config
 from vendors.obstore_error import StoreRefused, judge
 from vendors.obstore_probe import MOST_NAMES, ObstoreProbe
 from vendors.obstore_reader import ObstoreReader
-from vendors.s3_address import Place, access_point_url, as_sent, aws_url, with_label
+from vendors.obstore_state import ObstoreState
+from vendors.s3_address import Place, access_point_url, aws_url, with_label
 from vendors.s3_signer import S3Signer
+from vendors.s3_spark import S3Reach, S3Spark
+from vendors.sent_host import as_sent
 from vendors.sts import Failures, translate
 
 if TYPE_CHECKING:
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
 
 # obstore asks again five minutes before this is over: a secret that was replaced is noticed within a minute.
 _BELIEVED: Final = timedelta(minutes=6)
+
+_LONGEST_RUN: Final = timedelta(hours=12)
 
 # Each waits for the network most of its time: a few slow mints must not hold up the others.
 _THREADS: Final = 32
@@ -67,6 +73,12 @@ class S3Access:
 
     def reader(self) -> ObstoreReader:
         return ObstoreReader(self._open_own)
+
+    def state(self, location: Location, *, lists_in_order: bool = True) -> ObstoreState:
+        return ObstoreState(self._open_own, location, lists_in_order=lists_in_order)
+
+    def spark(self) -> S3Spark:
+        return S3Spark(self._bucket, lambda: self._run(self._reach))
 
     def probe(self) -> ObstoreProbe:
         return ObstoreProbe(self._open_own, self._open_with, list_keys=self._list_keys)
@@ -134,6 +146,7 @@ class S3Access:
             "s3_express": False,
             "request_payer": False,
             "disable_bulk_delete": True,
+            "conditional_put": "etag",
         }
         return S3Store(
             self._bucket,
@@ -156,6 +169,21 @@ class S3Access:
         if endpoint.path_style:
             return Place(url=url, bucket_in_path=self._bucket, region=region)
         return Place(url=with_label(url, self._bucket), region=region)
+
+    def _reach(self) -> S3Reach:
+        endpoint = self._endpoint
+        with self._translated():
+            region = self._identity.region()
+            # A job may outlast an hour, which is all that a session lasts unless more is asked for.
+            keys = None if self._identity.is_found else self._identity.new_session(_LONGEST_RUN).keys
+        url = endpoint.s3 or (aws_url(region, dual_stack=True) if endpoint.dual_stack else "")
+        reach = S3Reach(
+            endpoint=url,
+            region=region,
+            path_style=endpoint.path_style,
+            access_point=endpoint.access_point,
+        )
+        return reach if keys is None else replace(reach, **asdict(keys))
 
     async def _own_credential(self) -> S3Credential:
         keys = await self._run(self._own_keys)

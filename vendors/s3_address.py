@@ -12,7 +12,6 @@ from gateway.domain.file_path import encode_path
 
 _LABEL: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _SHORTEST: Final = 3
-_STANDARD_PORTS: Final = {"http": 80, "https": 443}
 _SUFFIXES: Final = (
     ("cn-", "amazonaws.com.cn"),
     ("eusc-", "amazonaws.eu"),
@@ -41,15 +40,6 @@ class Place:
         """Return the directory of a key in a URL's spelling, between slashes."""
         parts = [part for part in (self.bucket_in_path, encode_path(path)) if part]
         return "".join(f"/{part}" for part in parts) + "/"
-
-
-def as_sent(url: str) -> str:
-    """Return an address as clients send its host, which is signed: in small letters, without a usual port.
-
-    Some leave the port out and some send what the URL has: the URL itself must not have it.
-    """
-    scheme, separator, host = url.lower().partition("://")
-    return f"{scheme}{separator}{host.removesuffix(f':{_STANDARD_PORTS[scheme]}')}"
 
 
 def aws_url(region: str, *, dual_stack: bool = False) -> str:

@@ -36,6 +36,8 @@ class Grant:
     access_modes: tuple[AccessMode, ...]
     history_shared: bool
     start_version: int = 0
+    # Whether the directory holds nothing but what may be seen, whatever of its history is shared.
+    holds_shown_only: bool = False
     # How old an answer about the latest version may be; in whole milliseconds.
     freshness: timedelta = timedelta(0)
     # Credentials of the principal from before this moment are not served again.
@@ -50,6 +52,11 @@ class Grant:
         if not 0 <= index < len(locations):
             raise InvalidArgument(f"the grant for {self.table} has no location {index}")
         return locations[index]
+
+    @property
+    def opens_directory(self) -> bool:
+        """Tell whether a credential for the directory shows nothing that is not shared."""
+        return self.holds_shown_only or (self.history_shared and self.start_version == 0)
 
     def require(self, mode: AccessMode) -> None:
         if mode not in self.access_modes:

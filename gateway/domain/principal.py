@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -34,6 +34,8 @@ class Principal:
     disabled: bool = False
     # Credentials from before this moment are not served again.
     revoked_at: datetime | None = None
+    # What views know a recipient by, in the order of the names.
+    properties: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     def may_see(self, folded_share: str) -> bool:
         return ALL_SHARES in self.shares or folded_share in self.shares

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from gateway.domain.location import Location
 from gateway.domain.name import TableName
+from gateway.domain.view import View
 
 
 class AccessMode(StrEnum):
@@ -47,3 +48,12 @@ class Table:
     r2_credentials: bool = False
     # How old an answer about the latest version may be; nothing: every request checks.
     freshness: timedelta = timedelta(0)
+    # What is shared is what this shows, where it was last made; its root stands for a location until then.
+    view: View | None = None
+    # Whether the directory holds nothing but what may be seen, whatever of its history is shared.
+    holds_shown_only: bool = False
+
+    @property
+    def is_placed(self) -> bool:
+        """Tell whether there is anything at its location: a view is nowhere until it was made."""
+        return self.view is None or self.location != self.view.root

@@ -69,6 +69,8 @@ async def _open(settings: StorageSettings) -> AsyncIterator[Storage]:
             name=settings.name,
             prefix=settings.prefix,
             reader=access.reader(),
+            open_state=access.state,
+            spark=access.spark(),
             signer=access.signer(settings.prefix, settings.sessions) if settings.sessions else None,
             issuer=issuer,
             probe=access.probe(),

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
+from functools import partial
 
 from gateway.domain.location import Location
 from gateway.ports import OptionFault, Storage, StorageSettings, Vendor
@@ -23,6 +24,7 @@ from vendors.azure.session_key import SessionKeys
 from vendors.azure.signer import AzureSigner
 from vendors.http import Call, open_http
 from vendors.obstore_reader import ObstoreReader
+from vendors.obstore_state import ObstoreState
 from vendors.options import check_files
 
 
@@ -74,6 +76,7 @@ async def _open(settings: StorageSettings) -> AsyncIterator[Storage]:
             name=settings.name,
             prefix=settings.prefix,
             reader=ObstoreReader(store),
+            open_state=partial(ObstoreState, store),
             signer=_signer(settings, options, account, keys),
             issuer=AzureIssuer(settings, options, account, keys.get),
             probe=AzureProbe(account, tokens, http),
@@ -91,6 +94,7 @@ async def _open_by_key(
         name=settings.name,
         prefix=settings.prefix,
         reader=ObstoreReader(store),
+        open_state=partial(ObstoreState, store),
         signer=_signer(settings, options, account, keys),
     )
 

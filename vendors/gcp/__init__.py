@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from functools import partial
 
 from gateway.domain.location import Location
 from gateway.errors import Unsupported
@@ -16,9 +17,11 @@ from vendors.gcp.cutter import GcpCutter
 from vendors.gcp.identity import LONGEST, Identity, open_transport
 from vendors.gcp.issuer import GcpIssuer
 from vendors.gcp.probe import GcpProbe
-from vendors.gcp.reader import open_reader
+from vendors.gcp.reader import open_store
 from vendors.gcp.signer import Signers, why_unsigned
 from vendors.http import open_http
+from vendors.obstore_reader import ObstoreReader
+from vendors.obstore_state import ObstoreState
 from vendors.options import check_files
 
 
@@ -55,13 +58,15 @@ class GcpVendor:
         async with open_http(options.ca_file) as call:
             with open_transport(options.ca_file) as transport:
                 identity = Identity(options, transport, settings.clock)
+                store = await asyncio.to_thread(open_store, options, bucket, identity)
                 signers = Signers(
                     options=options, identity=identity, transport=transport, call=call, clock=settings.clock
                 )
                 yield Storage(
                     name=settings.name,
                     prefix=settings.prefix,
-                    reader=await asyncio.to_thread(open_reader, options, bucket, identity),
+                    reader=ObstoreReader(store),
+                    open_state=partial(ObstoreState, store),
                     signer=_signer(settings, signers),
                     issuer=GcpIssuer(
                         identity=identity, call=call, sts_url=options.sts_url, clock=settings.clock

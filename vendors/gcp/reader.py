@@ -1,4 +1,4 @@
-"""Reads the logs of tables on Google Cloud Storage, as the storage's own identity."""
+"""Opens buckets of Google Cloud Storage as the storage's own identity."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from obstore.store import GCSStore
 from vendors.gcp.config import GcpOptions
 from vendors.gcp.identity import Identity
 from vendors.obstore_client import client_options, retry_config
-from vendors.obstore_reader import ObstoreReader
 
 if TYPE_CHECKING:
     from obstore.store import GCSCredential
 
 
-def open_reader(options: GcpOptions, bucket: str, identity: Identity) -> ObstoreReader:
-    """Return a reader of the bucket; it asks the identity for a token when it needs one."""
+def open_store(options: GcpOptions, bucket: str, identity: Identity) -> GCSStore:
+    """Return the bucket; it asks the identity for a token when it needs one."""
 
     async def token() -> GCSCredential:
         source = await identity.token()
         return {"token": source.value, "expires_at": source.expires_at}
 
     # obstore fills in what is not said here from the environment.
-    store = GCSStore(
+    return GCSStore(
         bucket,
         config={"base_url": options.storage_url, "skip_signature": False},
         client_options=client_options(
@@ -32,4 +31,3 @@ def open_reader(options: GcpOptions, bucket: str, identity: Identity) -> Obstore
         retry_config=retry_config(),
         credential_provider=token,
     )
-    return ObstoreReader(store)

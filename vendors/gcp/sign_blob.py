@@ -19,7 +19,7 @@ from vendors.gcp.batch import batch_request, read_batch
 from vendors.gcp.config import Account
 from vendors.gcp.identity import SourceToken
 from vendors.gcp.pause import Pause
-from vendors.gcp.turns import Turns
+from vendors.gcp.provider_turns import ProviderTurns
 from vendors.gcp.unfinished import Unfinished
 from vendors.http import Call, Reply, Request
 
@@ -64,8 +64,8 @@ class SignBlob:
         self._url = url
         self._clock = clock
         self._pause = pause or Pause(clock)
-        self._batches = Turns(_MOST_BATCHES)
-        self._calls = Turns(_MOST_CALLS)
+        self._batches = ProviderTurns(_MOST_BATCHES)
+        self._calls = ProviderTurns(_MOST_CALLS)
         self._unfinished = Unfinished()
         # When a batch was last refused as such.
         self._unbatched_at = _NEVER

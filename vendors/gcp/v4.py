@@ -15,13 +15,13 @@ from gateway.domain.location import Location
 from gateway.domain.window import Window
 from gateway.errors import Unsupported
 from gateway.ports import Signatures
+from vendors.sent_host import as_sent
 
 # Google takes no URL that is to live longer.
 LONGEST: Final = timedelta(days=7)
 
 # What a key is good for: objects, wherever their bucket lies.
 _PURPOSE: Final = ("auto", "storage", "goog4_request")
-_DEFAULT_PORTS: Final = {"https": ":443", "http": ":80"}
 
 
 class Algorithm(StrEnum):
@@ -80,8 +80,8 @@ class Place:
     @classmethod
     def at(cls, endpoint: str) -> Place:
         parts = urlsplit(endpoint)
-        host = parts.netloc.lower().removesuffix(_DEFAULT_PORTS[parts.scheme])
-        return cls(scheme=parts.scheme, host=host, path=parts.path.rstrip("/"))
+        sent = urlsplit(as_sent(f"{parts.scheme}://{parts.netloc}"))
+        return cls(scheme=sent.scheme, host=sent.netloc, path=parts.path.rstrip("/"))
 
     def directory(self, table: Location) -> str:
         """Return the path of a table's directory, as it is spelled in URLs."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import timedelta
+from pathlib import Path
 
 from gateway.domain.location import Location
 from gateway.ports import OptionFault, Storage, StorageSettings, Vendor
 from vendors.local.config import check
 from vendors.local.reader import LocalReader
 from vendors.local.signer import LocalSigner
+from vendors.local.spark import LocalSpark
+from vendors.local.state import LocalState
 
 
 class LocalVendor:
@@ -37,7 +40,16 @@ class LocalVendor:
         # A process that was not given the keys reads only.
         signer = LocalSigner(settings, settings.url_keys) if settings.url_keys else None
         reader = LocalReader(settings.prefix)
-        return nullcontext(Storage(name=settings.name, prefix=settings.prefix, reader=reader, signer=signer))
+        return nullcontext(
+            Storage(
+                name=settings.name,
+                prefix=settings.prefix,
+                reader=reader,
+                signer=signer,
+                spark=LocalSpark(),
+                open_state=lambda location: LocalState(Path("/", location.path)),
+            )
+        )
 
 
 vendor: Vendor = LocalVendor()

@@ -13,6 +13,7 @@ from gateway.domain.location import Location
 from gateway.ports import Clock, CredentialIssuer, OptionFault, Storage, StorageSettings, Vendor
 from vendors.http import Call, open_http
 from vendors.obstore_reader import ObstoreReader
+from vendors.obstore_state import ObstoreState
 from vendors.options import check_files
 from vendors.r2.api import CloudflareApi
 from vendors.r2.config import R2Options, check, parse
@@ -20,8 +21,9 @@ from vendors.r2.cutter import IsDead, R2Cutter, is_refused
 from vendors.r2.identity import Identity
 from vendors.r2.issuer import ApiIssuer, LocalIssuer
 from vendors.r2.probe import open_probe
-from vendors.r2.reader import open_own
+from vendors.r2.reader import find_reach, open_own
 from vendors.r2.signer import open_signer
+from vendors.s3_spark import S3Spark
 
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
 
@@ -53,10 +55,13 @@ class R2Vendor:
         identity = Identity(options.identity)
         async with open_http() as call:
             probe = open_probe(options, bucket, identity, call, settings.clock)
+            store = open_own(options, bucket, identity, settings.clock)
             yield Storage(
                 name=settings.name,
                 prefix=settings.prefix,
-                reader=ObstoreReader(open_own(options, bucket, identity, settings.clock)),
+                reader=ObstoreReader(store),
+                open_state=partial(ObstoreState, store),
+                spark=S3Spark(bucket, partial(find_reach, options, identity)),
                 signer=open_signer(options, settings.prefix, identity) if settings.sessions else None,
                 issuer=_issuer(options, identity, call, settings.clock),
                 probe=probe,

@@ -13,6 +13,7 @@ from gateway.ports import Clock
 from vendors.obstore_client import client_options, retry_config
 from vendors.r2.config import REGION, R2Options
 from vendors.r2.identity import Identity
+from vendors.s3_spark import S3Reach
 
 if TYPE_CHECKING:
     from obstore.store import S3Credential, S3CredentialProvider
@@ -54,6 +55,18 @@ def open_with(options: R2Options, bucket: str, credential: Credential) -> S3Stor
     return _open(options, bucket, keys)
 
 
+async def find_reach(options: R2Options, identity: Identity) -> S3Reach:
+    """Return how others than obstore reach the buckets as the storage's own identity."""
+    parent = await identity.parent()
+    return S3Reach(
+        endpoint=options.endpoint_url,
+        region=REGION,
+        path_style=True,
+        access_key_id=parent.access_key_id,
+        secret_access_key=parent.secret_access_key,
+    )
+
+
 def _open(options: R2Options, bucket: str, keys: S3CredentialProvider) -> S3Store:
     # A provider, because obstore would add a session token of the environment to keys that have none; and
     # the settings, because it would take from there what is not said here.
@@ -64,6 +77,7 @@ def _open(options: R2Options, bucket: str, keys: S3CredentialProvider) -> S3Stor
             "region": REGION,
             "skip_signature": False,
             "virtual_hosted_style_request": False,
+            "conditional_put": "etag",
         },
         client_options=client_options(allow_http=options.endpoint_url.startswith("http://")),
         retry_config=retry_config(),

@@ -7,8 +7,9 @@ from gateway.domain.location import Location
 from gateway.domain.window import Window
 from vendors.r2.config import REGION, R2Options
 from vendors.r2.identity import Identity
-from vendors.s3_address import Place, as_sent
+from vendors.s3_address import Place
 from vendors.s3_signer import S3Signer
+from vendors.sent_host import as_sent
 
 
 def open_signer(options: R2Options, prefix: Location, identity: Identity) -> S3Signer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
+from functools import partial
 
 from gateway.domain.location import Location
 from gateway.errors import Unsupported
@@ -62,6 +63,9 @@ async def _open(settings: StorageSettings) -> AsyncIterator[Storage]:
             name=settings.name,
             prefix=settings.prefix,
             reader=access.reader(),
+            # Nobody knows in what order such a store lists.
+            open_state=partial(access.state, lists_in_order=False),
+            spark=access.spark(),
             signer=access.signer(settings.prefix, settings.sessions) if settings.sessions else None,
             issuer=S3Issuer(options, sts),
             probe=access.probe(),

@@ -6,7 +6,7 @@ import botocore.session
 import pytest
 
 from tests.unit.vendors.sdk import sdk_client
-from vendors.s3_address import Place, access_point_url, as_sent, aws_url, fits_host, with_label
+from vendors.s3_address import Place, access_point_url, aws_url, fits_host, with_label
 
 SESSION = botocore.session.Session()
 REGIONS = [
@@ -65,26 +65,6 @@ def test_bucket_stands_in_the_hosts_name_where_the_sdk_puts_it(bucket, endpoint)
 def test_nothing_stands_in_front_of_a_number(endpoint):
     assert not fits_host("lake", endpoint)
     assert urlsplit(sdk_url("lake", "us-east-1", endpoint)).path == "/lake"
-
-
-@pytest.mark.parametrize(
-    ("url", "host"),
-    [
-        ("https://s3.example", "s3.example"),
-        ("https://s3.example:443", "s3.example"),
-        ("https://s3.example:80", "s3.example:80"),
-        ("http://s3.example:80", "s3.example"),
-        ("http://s3.example:9000", "s3.example:9000"),
-        ("http://[::1]:9000", "[::1]:9000"),
-        ("http://[::1]", "[::1]"),
-        ("http://[::80]", "[::80]"),
-    ],
-)
-def test_host_is_the_one_that_clients_send(url, host):
-    sent = as_sent(url)
-    assert Place(url=sent, region="x").host == host
-    # A client that sends what the URL has sends the same.
-    assert urlsplit(sent).netloc == host
 
 
 @pytest.mark.parametrize(

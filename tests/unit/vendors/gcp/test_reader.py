@@ -9,7 +9,7 @@ from tests.certificates import new_authority
 from tests.unit.vendors.gcp.google import NOON, FakeGoogle, key_text, options
 from vendors.gcp.config import GcpOptions
 from vendors.gcp.identity import Identity
-from vendors.gcp.reader import open_reader
+from vendors.gcp.reader import open_store
 
 AMBIENT = {
     "GOOGLE_APPLICATION_CREDENTIALS": "/ambient.json",
@@ -27,8 +27,7 @@ def google():
 
 def opened_store(google: FakeGoogle, given: GcpOptions | None = None):
     given = given or options()
-    reader = open_reader(given, "lake", Identity(given, google.transport, google.clock))
-    return reader._store
+    return open_store(given, "lake", Identity(given, google.transport, google.clock))
 
 
 def test_nothing_of_the_environment_takes_the_place_of_what_is_named(monkeypatch, google):

@@ -49,6 +49,7 @@ def test_bucket_is_where_the_settings_say(number):
         "region": "auto",
         "skip_signature": "false",
         "virtual_hosted_style_request": "false",
+        "conditional_put": "etag",
     }
     assert store.client_options["allow_http"] == "false"
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from gateway.errors import Unavailable
-from vendors.gcp.turns import Turns
+from vendors.gcp.provider_turns import ProviderTurns
 
 
 class Time:
@@ -20,7 +20,7 @@ class Time:
 class Calls:
     """Calls under way, each of which is answered when the test says so."""
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: ProviderTurns) -> None:
         self._turns = turns
         self.underway: list[asyncio.Future[None]] = []
 
@@ -58,7 +58,7 @@ def time():
 
 @pytest.fixture
 def calls(time):
-    return Calls(Turns(2, monotonic=time.monotonic))
+    return Calls(ProviderTurns(2, monotonic=time.monotonic))
 
 
 async def test_only_so_many_are_under_way_at_once(calls):
@@ -78,7 +78,7 @@ async def test_while_others_are_answered_a_turn_is_waited_for_as_long_as_it_take
 
 
 async def test_one_that_is_not_answered_in_time_is_given_up_and_its_turn_is_anothers():
-    turns = Turns(1, longest=timedelta(milliseconds=10))
+    turns = ProviderTurns(1, longest=timedelta(milliseconds=10))
     calls = Calls(turns)
     with pytest.raises(Unavailable, match="in time"):
         await calls.make()

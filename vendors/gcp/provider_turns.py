@@ -16,7 +16,7 @@ from gateway.errors import Unavailable
 LONGEST: Final = timedelta(seconds=30)
 
 
-class Turns:
+class ProviderTurns:
     """A turn ends in time; how long others are waited for says nothing about the provider.
 
     Unless it answers none of them: then those who have waited for as long do not try in their turn.

@@ -1,0 +1,62 @@
+"""What is kept of a showing."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from gateway.domain.manifest import ManifestError, Retired, decode_manifest
+from tests.showings import NOON, ROOT, make_showing, make_view, manifest_of
+
+SHOWING = make_showing()
+
+
+def test_a_manifest_survives_being_kept():
+    manifest = manifest_of(SHOWING)
+    kept = type(manifest)(
+        **{name: getattr(manifest, name) for name in manifest.__slots__ if name != "retired"},
+        retired=(Retired(name="zero", at=NOON - timedelta(hours=1)),),
+    )
+
+    assert decode_manifest(kept.encode(), SHOWING) == kept
+
+
+def test_what_is_shown_lies_two_steps_below_the_views_own_place():
+    place = manifest_of(SHOWING).materialisation(ROOT).location
+
+    assert place.text == f"{ROOT.text}/{SHOWING.fingerprint}/first"
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../other", "a/b", "a\\b", "_delta_log", "-x", "a" * 65, "a b", "a%2fb", None, 3]
+)
+def test_no_name_of_a_directory_leads_out_of_the_showings_own(name):
+    value = json.loads(manifest_of(SHOWING).encode()) | {"name": name}
+
+    with pytest.raises(ManifestError):
+        decode_manifest(json.dumps(value).encode(), SHOWING)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b'{"format":2}', b"\xff", b"[" * 5000])
+def test_what_is_no_manifest_is_refused(content):
+    with pytest.raises(ManifestError):
+        decode_manifest(content, SHOWING)
+
+
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59+00:00", "12:00", 1e999])
+@pytest.mark.parametrize("damaged", ["refreshedAt", "retired"])
+def test_a_manifest_with_times_that_cannot_be_reckoned_with_is_refused(damaged, at):
+    value = json.loads(manifest_of(SHOWING).encode())
+    value[damaged] = at if damaged == "refreshedAt" else [{"name": "zero", "at": at}]
+
+    with pytest.raises(ManifestError):
+        decode_manifest(json.dumps(value).encode(), SHOWING)
+
+
+def test_the_manifest_of_another_showing_is_refused():
+    other = make_showing(make_view("region"), "ann")
+
+    with pytest.raises(ManifestError):
+        decode_manifest(manifest_of(other).encode(), SHOWING)
