@@ -1,0 +1,1 @@
+"""The data pipeline: jobs on Spark, run from plans that the gateway makes."""

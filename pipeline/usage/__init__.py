@@ -1,0 +1,1 @@
+"""Audit events of all replicas into tables of who was given what."""

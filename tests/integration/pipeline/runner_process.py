@@ -1,0 +1,118 @@
+"""The runner as the gateway's worker starts it, in a process that a test can kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from tests.repository import ROOT
+from tests.spark import FOR_SPEED
+
+SPARK = {"master": "local[2]", "conf": {**FOR_SPEED, "spark.driver.memory": "1g"}}
+_WAIT_SECONDS = 120
+
+
+class RunnerProcess:
+    """Takes requests, and hands out replies as they come."""
+
+    def __init__(self, log: Path) -> None:
+        with log.open("wb") as stderr:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "pipeline.runner"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                cwd=ROOT,
+                env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+                start_new_session=True,
+            )
+        self.log = log
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def send(self, plan: Mapping[str, Any], request_id: str = "1", **more: Any) -> None:
+        request = {"id": request_id, "job": "view", "plan": plan, "spark": SPARK} | more
+        self.send_line(json.dumps(request))
+
+    def send_line(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(line.encode() + b"\n")
+        self._process.stdin.flush()
+
+    def replies(self) -> Iterator[dict[str, Any]]:
+        """Yield replies until that which ends a request; whatever else comes out fails the test."""
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            reply: dict[str, Any] = json.loads(line)
+            yield reply
+            if reply["event"] != "progress":
+                return
+
+    def answer(self) -> dict[str, Any]:
+        *_, last = self.replies()
+        return last
+
+    def wait_for(self, message: str) -> None:
+        """Wait until the job tells that it is about to do something."""
+        for reply in self.replies():
+            if reply["event"] != "progress":
+                raise AssertionError(f"the job was over before {message!r}: {reply}\n{self.log.read_text()}")
+            if reply["message"] == message:
+                return
+
+    def kill(self) -> None:
+        """Kill the runner alone, and wait until the JVM that it has started has gone after it."""
+        started = children_of(self.pid)
+        self._process.kill()
+        self._process.wait()
+        deadline = time.monotonic() + _WAIT_SECONDS
+        while any(map(_is_alive, started)):
+            assert time.monotonic() < deadline, "the JVM outlives the runner"
+            time.sleep(0.05)
+
+    def close(self) -> int:
+        """End the requests, and return the status that the runner exits with."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        return self._process.wait(_WAIT_SECONDS)
+
+    def end(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            with suppress(BrokenPipeError):
+                stream and stream.close()
+
+
+@contextmanager
+def running_runner(directory: Path) -> Iterator[RunnerProcess]:
+    runner = RunnerProcess(directory / f"runner-{time.monotonic_ns()}.log")
+    try:
+        yield runner
+    finally:
+        runner.end()
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the processes that a process has started, and those that they have."""
+    found = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return found + [below for child in found for below in children_of(child)]
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        # A zombie that nobody waits for is as good as gone.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

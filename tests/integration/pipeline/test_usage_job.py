@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import timedelta
+
+import pytest
+
+from tests.components import SPARK_PIPELINE
+from tests.fakes.audit_lines import MALFORMED, START, Story, parsed
+from tests.integration.pipeline.usage_lake import Lake
+
+pytestmark = pytest.mark.component(SPARK_PIPELINE)
+
+
+def test_events_of_all_replicas_are_counted_once_also_when_late_or_twice(spark, tmp_path):
+    lake = Lake(tmp_path)
+    lines = Story(1).lines(60)
+    first, late = lines[::2], lines[1::2]
+    lake.land("a-1", first)
+    lake.land("b-1", [*first[:5], *first[:5]])
+    result = lake.run(spark)
+    assert (result["events"], result["repeated"], result["quarantined"]) == (len(first), 10, 0)
+    lake.assert_tells(spark, parsed(first))
+    # A replica that was away ships what it had of the same days, and of one before.
+    earlier = Story(2, START - timedelta(days=3)).lines(5, hours=2)
+    lake.land("c-1", [*late, *earlier])
+    result = lake.run(spark)
+    assert (result["events"], result["lines"]) == (len(late) + len(earlier), len(late) + len(earlier))
+    lake.assert_tells(spark, parsed([*lines, *earlier]))
+    assert lake.run(spark)["batches"] == 0
+
+
+def test_lines_that_are_no_events_are_kept_with_reason_file_and_number(spark, tmp_path):
+    lake = Lake(tmp_path)
+    good = Story(4).lines(3)
+    bad = list(MALFORMED)
+    newer = json.loads(good[0]) | {"id": "newer", "region": "eu", "cost": {"cents": 7}}
+    lake.land("a-1", [good[0], *bad, *good[1:]])
+    lake.land("b-1", [json.dumps(newer).encode(), b"also bad"])
+    result = lake.run(spark)
+    assert (result["quarantined"], result["events"]) == (len(bad) + 1, len(good) + 1)
+    kept = lake.rows(spark, "quarantine")
+    by_place = {(row["source_file"].rsplit("/")[-1], row["line_number"]): row for row in kept}
+    expected = {("audit-a-1.jsonl", number): line for number, line in enumerate(bad, 2)}
+    assert by_place.keys() == expected.keys() | {("audit-b-1.jsonl", 2)}
+    for place, line in expected.items():
+        row = by_place[place]
+        assert row["reason"] == MALFORMED[line]
+        assert (bytes(row["raw"]) if row["raw"] else row["line"].encode()) == line
+    [event] = [row for row in lake.rows(spark, "events") if row["id"] == "newer"]
+    assert event["more"] == {"region": '"eu"', "cost": '{"cents":7}'}
+    # Whoever loses the checkpoint reads all of it again, and changes nothing.
+    shutil.rmtree(tmp_path / "tables" / "_checkpoint")
+    result = lake.run(spark)
+    assert (result["events"], result["repeated"], result["quarantined"]) == (0, len(good) + 1, len(bad) + 1)
+    assert len(lake.rows(spark, "quarantine")) == len(kept)
+
+
+def test_tables_of_an_older_job_grow_the_columns_that_they_lack(spark, tmp_path):
+    lake = Lake(tmp_path)
+    events, daily = f"{lake.plan['location_url']}/events", f"{lake.plan['location_url']}/usage_daily"
+    lines = Story(5).lines(8)
+    lake.land("a-1", lines)
+    lake.run(spark)
+    # As an older job would have left them: without some columns, and with one that is gone since.
+    for place, gone in ((events, ["user_agent", "more"]), (daily, ["failures", "p99_ms"])):
+        older = spark.read.format("delta").load(place).drop(*gone).selectExpr("*", "'x' AS retired")
+        writer = older.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+        writer.partitionBy("day").save(place)
+    more = Story(6).lines(8)
+    lake.land("b-1", more)
+    lake.run(spark)
+    lake.assert_tells(spark, parsed([*lines, *more]))
+    columns = spark.read.format("delta").load(events).columns
+    assert {"user_agent", "more", "retired"} <= set(columns)
+
+
+def test_job_makes_empty_tables_before_anything_has_landed(spark, tmp_path):
+    lake = Lake(tmp_path)
+    assert lake.run(spark)["batches"] == 0
+    assert lake.rows(spark, "usage_daily") == []

@@ -1,0 +1,120 @@
+"""A source's log that leads elsewhere: what another table holds is in no view of this one."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from gateway.errors import Unsupported
+from tests.components import SPARK_PIPELINE
+from tests.integration.pipeline.view_plans import ViewOnDisk
+from tests.spark import create_delta
+
+pytestmark = pytest.mark.component(SPARK_PIPELINE)
+
+DELETION_VECTORS = "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
+REFUSED = "table s.s.t0 has files outside of its directory"
+
+
+@pytest.fixture
+def source(spark, tmp_path):
+    table = create_delta(spark, tmp_path / "source", "id INT, name STRING", DELETION_VECTORS)
+    table.insert("(1, 'one')")
+    return table
+
+
+@pytest.fixture
+def other(spark, tmp_path):
+    """Another table, with a file of which rows were deleted."""
+    table = create_delta(spark, tmp_path / "hr", "id INT, name STRING", DELETION_VECTORS)
+    spark.range(5).selectExpr("int(id) AS id", "'hidden' AS name").coalesce(1).write.format("delta").mode(
+        "append"
+    ).save(str(table.path))
+    table.sql("DELETE FROM {table} WHERE id = 3")
+    return table
+
+
+@pytest.fixture
+def shown(spark, tmp_path, source):
+    return ViewOnDisk(spark, tmp_path / "view", "SELECT * FROM source_0", source.path)
+
+
+def last_add(table):
+    """Return what the last commit to a table has added."""
+    commit = max((table.path / "_delta_log").glob("*.json"))
+    actions = map(json.loads, commit.read_text().splitlines())
+    return next(action["add"] for action in actions if "add" in action)
+
+
+def commit(table, version, **add):
+    text = json.dumps({"commitInfo": {"timestamp": 0, "operation": "WRITE"}})
+    text += "\n" + json.dumps({"add": {**add, "dataChange": True}}) + "\n"
+    (table.path / "_delta_log" / f"{version:020}.json").write_text(text)
+
+
+@pytest.mark.parametrize("is_appended", [False, True])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "file:{place}/{name}",
+        "file://{place}/{name}",
+        "{place}/{name}",
+        "%2F..{place}/{name}",
+        "../hr/{name}",
+        "x/../../hr/{name}",
+        "%2e%2e/hr/{name}",
+        "x%2F..%2F..%2Fhr/{name}",
+        "file:{own}/../hr/{name}",
+        "file:{own}/%2e%2E/hr/{name}",
+        "file:{own}-2/{name}",
+    ],
+)
+def test_a_log_that_names_files_of_another_table_is_refused(shown, source, other, path, is_appended):
+    if is_appended:
+        shown.refresh()
+    add = last_add(other) | {"deletionVector": None}
+    path = path.format(place=other.path, own=source.path, name=add["path"])
+    commit(source, 2, **add | {"path": path})
+    with pytest.raises(Unsupported, match=REFUSED) as raised:
+        shown.refresh()
+    assert "hr" not in re.sub(REFUSED, "", raised.value.message)
+    held = b"".join(file.read_bytes() for file in shown.root.rglob("*") if file.is_file())
+    assert b"hidden" not in held
+    assert len(list(shown.root.glob("*"))) == is_appended
+
+
+@pytest.mark.parametrize("kind", ["absolute", "relative"])
+def test_a_log_that_names_a_deletion_vector_of_another_table_is_refused(shown, source, other, kind):
+    add, vector = last_add(source), last_add(other)["deletionVector"]
+    if kind == "absolute":
+        (file,) = other.path.glob("deletion_vector_*.bin")
+        vector |= {"storageType": "p", "pathOrInlineDv": f"file:{file}"}
+    else:
+        vector |= {"pathOrInlineDv": f"../hr/{vector['pathOrInlineDv']}"}
+    commit(source, 2, **add | {"deletionVector": vector})
+    with pytest.raises(Unsupported, match=REFUSED):
+        shown.refresh()
+    assert not list(shown.root.glob("*"))
+
+
+def test_a_clone_is_read_where_its_base_is_a_place_of_its_entry(spark, tmp_path, other):
+    clone = tmp_path / "clone"
+    spark.sql(f"CREATE TABLE delta.`{clone}` SHALLOW CLONE {other.name}")
+    shown = ViewOnDisk(spark, tmp_path / "view", "SELECT id FROM source_0", clone)
+    with pytest.raises(Unsupported, match=REFUSED):
+        shown.refresh()
+    source = {"name": "s.s.t0", "url": str(clone), "allowed": [f"file:{clone}", f"file:{other.path}"]}
+    shown.refresh(sources=[source])
+    assert shown.rows() == [(0,), (1,), (2,), (4,)]
+
+
+def test_odd_names_of_the_tables_own_are_no_other_places(spark, tmp_path):
+    source = create_delta(spark, tmp_path / "a b+c%d", "id INT, `at:x` STRING", "PARTITIONED BY (`at:x`)")
+    source.insert("(1, '../x'), (2, '12:30'), (3, 'a%2Fb +c'), (4, NULL)")
+    shown = ViewOnDisk(spark, tmp_path / "view", "SELECT id FROM source_0", source.path)
+    shown.refresh()
+    source.insert("(5, '..'), (6, 's3://x/y')")
+    assert shown.refresh()["kind"] == "append"
+    assert [row[0] for row in shown.rows()] == [1, 2, 3, 4, 5, 6]

@@ -1,0 +1,21 @@
+"""Runs the usage job in a process of its own, to be killed: ``python -m … DIRECTORY``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from pipeline.session import open_session
+from tests.integration.pipeline.usage_lake import Lake
+from tests.spark import SETTINGS
+
+
+def main(directory: Path) -> None:
+    spark = open_session(SETTINGS)
+    sys.stdout.write("started\n")
+    sys.stdout.flush()
+    Lake(directory).run(spark)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

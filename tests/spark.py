@@ -1,0 +1,119 @@
+"""One Spark session for a whole test run, in the tests' own process, and small Delta tables by it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pipeline.session import SparkSettings, open_session
+from tests.components import SPARK_PIPELINE
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# A table has tens of rows: planning and compiling is all that there is to save.
+FOR_SPEED = {
+    "spark.driver.memory": "1536m",
+    "spark.default.parallelism": "2",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.databricks.delta.writeChecksumFile.enabled": "false",
+    "spark.databricks.delta.stateReconstructionValidation.enabled": "false",
+    # Nobody looks at what was run.
+    "spark.ui.liveUpdate.period": "-1",
+    "spark.ui.retainedJobs": "1",
+    "spark.ui.retainedStages": "1",
+    "spark.ui.retainedTasks": "1",
+    "spark.sql.ui.retainedExecutions": "1",
+    "spark.sql.maxPlanStringLength": "100",
+    # Without a checksum beside every file.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+    # S3A's buffers on disk need the file system that writes checksums.
+    "spark.hadoop.fs.s3a.fast.upload.buffer": "bytebuffer",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Xmn512m -XX:TieredStopAtLevel=1",
+}
+SETTINGS = SparkSettings(master="local[2]", conf=FOR_SPEED)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # Java and Maven come from apt.
+    for item in items:
+        if any(SPARK_PIPELINE in mark.args for mark in item.iter_markers("component")):
+            item.add_marker("system")
+
+
+def require_spark() -> None:
+    """Fail the test that asks where Spark cannot be: no test of it is skipped."""
+    for program in ("java", "mvn"):
+        if shutil.which(program) is None:
+            pytest.fail(f"{program} is not there: Java 17 and Maven bring Spark", pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory) -> Iterator[SparkSession]:
+    """The session. What a test registers in it, it takes back; `newSession` gives one of its own."""
+    require_spark()
+    # Spark starts interpreters for what it runs in Python, by whatever is called python3 otherwise.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    scratch = tmp_path_factory.mktemp("spark")
+    conf = {
+        **FOR_SPEED,
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+    }
+    session = open_session(SparkSettings(master=SETTINGS.master, conf=conf))
+    yield session
+    session.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaTable:
+    """A table that a test changes as a provider would."""
+
+    spark: SparkSession
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return f"delta.`{self.path}`"
+
+    def insert(self, values: str, columns: str = "") -> None:
+        """Insert rows that are written as SQL has them, as one commit."""
+        self.sql(f"INSERT INTO {{table}} {columns} VALUES {values}")
+
+    def sql(self, statement: str) -> Any:
+        """Run a statement about ``{table}``."""
+        return self.spark.sql(statement.format(table=self.name))
+
+    def frame(self) -> DataFrame:
+        return self.spark.read.format("delta").load(str(self.path))
+
+    def rows(self, version: int | None = None) -> list[tuple[Any, ...]]:
+        """Return all rows, sorted."""
+        return rows_of(self.spark, self.path, version)
+
+
+def create_delta(spark: SparkSession, path: Path, columns: str, clauses: str = "") -> DeltaTable:
+    """Create an empty table; ``clauses`` are those of CREATE TABLE, as PARTITIONED BY and TBLPROPERTIES."""
+    spark.sql(f"CREATE TABLE delta.`{path}` ({columns}) USING delta {clauses}")
+    return DeltaTable(spark, path)
+
+
+def rows_of(spark: SparkSession, place: Path | str, version: int | None = None) -> list[tuple[Any, ...]]:
+    """Return all rows of a table, sorted."""
+    reader = spark.read.format("delta")
+    if version is not None:
+        reader = reader.option("versionAsOf", version)
+    return sorted((tuple(row) for row in reader.load(str(place)).collect()), key=repr)
