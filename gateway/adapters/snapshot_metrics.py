@@ -13,6 +13,7 @@ _LOADS: Final = ("cold", "refresh")
 _FALLBACKS: Final = ("checkpoint", "compaction")
 _HINTS: Final = ("sql", "json")
 _USES: Final = ("used", "skipped")
+_INDEXES: Final = ("used", "none", "missing", "stale", "corrupt", "later", "old", "unavailable")
 
 
 class PrometheusSnapshotMetrics:
@@ -44,6 +45,12 @@ class PrometheusSnapshotMetrics:
         self._lines = Gauge(
             "sluice_snapshot_lines_bytes", "What the lines that are kept take.", registry=registry
         )
+        self._indexes = _counter(
+            registry, "indexes", "Versions read by a table's index, or why it was not used.", "outcome"
+        )
+        self._blocks = _counter(
+            registry, "index_blocks", "Blocks of indexes that queries read, or left out.", "outcome"
+        )
         self._show()
 
     def observe_load(self, kind: str, elapsed: timedelta, files: int) -> None:
@@ -71,6 +78,13 @@ class PrometheusSnapshotMetrics:
     def set_lines(self, size: int) -> None:
         self._lines.set(size)
 
+    def count_index(self, outcome: str) -> None:
+        self._indexes.labels(outcome).inc()
+
+    def count_blocks(self, read: int, skipped: int) -> None:
+        self._blocks.labels("read").inc(read)
+        self._blocks.labels("skipped").inc(skipped)
+
     def _show(self) -> None:
         for kind in _LOADS:
             self._loads.labels(kind)
@@ -82,7 +96,10 @@ class PrometheusSnapshotMetrics:
                 self._hints.labels(kind, use)
         for lines in ("kept", "written"):
             self._segments.labels(lines)
+        for outcome in _INDEXES:
+            self._indexes.labels(outcome)
         self.count_pruned(0, 0)
+        self.count_blocks(0, 0)
 
 
 def _counter(registry: CollectorRegistry, name: str, help_text: str, *labels: str) -> Counter:

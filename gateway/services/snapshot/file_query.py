@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
 from gateway.domain.grant import Grant
-from gateway.errors import InvalidArgument
+from gateway.errors import InvalidArgument, Unavailable
 from gateway.ports import SnapshotMetrics
 from gateway.services.snapshot.answer.file_id import choose_hash
 from gateway.services.snapshot.answer.head import render_head
@@ -16,14 +17,18 @@ from gateway.services.snapshot.answer.line import ActionKind, LineFormat
 from gateway.services.snapshot.answer.negotiation import choose_format
 from gateway.services.snapshot.answer.page import render_actions, render_files
 from gateway.services.snapshot.answer.rendered import RenderedPages
-from gateway.services.snapshot.finding import FileFinder, FilesAsked, FilesFound
+from gateway.services.snapshot.finding import FileFinder, FilesAsked, FilesFound, IndexFinder
+from gateway.services.snapshot.index.fault import IndexFault
 from gateway.services.snapshot.large_schema import read_schema
 from gateway.services.snapshot.log.table_log import TableLog
 from gateway.services.snapshot.paging import PageLimits
 from gateway.services.snapshot.predicate.hints import JSON, SQL, Hints, parse_hints
+from gateway.services.snapshot.state.snapshot import Snapshot
 from gateway.services.snapshot.state.store import SnapshotStore
 from gateway.services.snapshot.token import Binding, FilePosition, FileTokens, Pin, bind, require_table
 from gateway.services.snapshot.travel import TableView, find_pinned, find_view
+from gateway.services.snapshot.walk.pages import WalkedPages
+from gateway.services.snapshot.walk.walking import Walk
 from gateway.v1 import snapshot_pb2 as pb
 
 
@@ -64,13 +69,49 @@ class FileQueries:
         head = await read_schema(snapshot.metadata, lambda: _head(settled), snapshot.protocol)
         yield pb.QueryResponse(head=head)
         end = pb.AnswerEnd(refresh_token=self._refresh_token(settled))
-        pages = self._page(settled, end) if settled.found.page is not None else self._all_pages(settled)
-        # One page at a time and only when it is asked for: who stops reading stops the work.
-        while (page := await asyncio.to_thread(next, pages, None)) is not None:
-            yield pb.QueryResponse(page=page)
+        async with aclosing(self._pages(log, settled, end)) as pages:
+            async for page in pages:
+                yield pb.QueryResponse(page=page)
         yield pb.QueryResponse(end=end)
 
+    async def _pages(
+        self, log: TableLog, settled: _Settled, end: pb.AnswerEnd
+    ) -> AsyncGenerator[pb.FilePage]:
+        """Return one page at a time and only when it is asked for: who stops reading stops the work."""
+        indexed, walk = settled.view.snapshot.indexed, settled.found.walk
+        if settled.found.page is None and indexed is not None and walk is not None:
+            try:
+                async with aclosing(self._walked_pages(settled, walk)) as walked:
+                    async for each in walked:
+                        yield each
+            except IndexFault as exc:
+                # Some of it is out already, and in an order of its own.
+                self._store.forsake(log, indexed, exc)
+                raise Unavailable("what is known of the table's files was lost meanwhile; try again") from exc
+            return
+        pages = self._page(settled, end) if settled.found.page is not None else self._all_pages(settled)
+        while (page := await asyncio.to_thread(next, pages, None)) is not None:
+            yield page
+
+    async def _walked_pages(self, settled: _Settled, walk: Walk) -> AsyncGenerator[pb.FilePage]:
+        snapshot = settled.view.snapshot
+        pages = WalkedPages(walk=walk, line=settled.line, grant=settled.grant, rendered=self._rendered)
+        async with aclosing(pages.render(snapshot.files, settled.found.kept, settled.limit)) as rendered:
+            async for page in rendered:
+                yield page
+        if settled.found.hints.condition is not None and settled.limit is None:
+            self._metrics.count_pruned(pages.files, snapshot.num_files - pages.files)
+
     async def _settle(self, log: TableLog, grant: Grant, request: pb.QueryRequest) -> _Settled:
+        try:
+            return await self._settle_once(self._store, log, grant, request)
+        except _Forsaken:
+            # Others may still come by the index, and keep what they find by it.
+            return await self._settle_once(self._store.by_log(), log, grant, request)
+
+    async def _settle_once(
+        self, store: SnapshotStore, log: TableLog, grant: Grant, request: pb.QueryRequest
+    ) -> _Settled:
         """Return all that an answer depends on; raise before its first line what would stop it later."""
         limit = request.limit_hint if request.HasField("limit_hint") else None
         if limit is not None and limit < 0:
@@ -80,7 +121,8 @@ class FileQueries:
         after = (
             self._tokens.open_page(request.page_token, binding, FilePosition) if request.page_token else None
         )
-        view = await self._view(log, grant, request, binding, after)
+        pinned = self._pinned(request, binding, after)
+        view = await _view(store, log, grant, request, pinned)
         chosen = await read_schema(
             view.snapshot.metadata,
             lambda: choose_format(view.snapshot, request.capabilities, grant, discovery=False),
@@ -94,7 +136,7 @@ class FileQueries:
             count=count,
             after=None if after is None else (after.path, after.vector_id),
         )
-        found = await self._finder.find(log.location, asked)
+        found = await self._find(log, view.snapshot, asked)
         if found.kept is not None or found.page is not None:
             self._store.measure(log, view.snapshot)
         return _Settled(
@@ -108,22 +150,23 @@ class FileQueries:
             limit=limit if after is None else after.limit,
         )
 
-    async def _view(
-        self,
-        log: TableLog,
-        grant: Grant,
-        request: pb.QueryRequest,
-        binding: Binding,
-        after: FilePosition | None,
-    ) -> TableView:
-        pinned: FilePosition | Pin | None = after
-        if pinned is None and request.refresh_token:
-            pinned = self._tokens.open_refresh(request.refresh_token, binding)
-        if pinned is None:
-            return await find_view(self._store, log, grant, request.at)
-        view = await find_pinned(self._store, log, grant, request.at, pinned.version)
-        require_table(pinned, view.snapshot.metadata.id)
-        return view
+    async def _find(self, log: TableLog, snapshot: Snapshot, asked: FilesAsked) -> FilesFound:
+        indexed = snapshot.indexed
+        shelf = None if indexed is None else self._store.shelf
+        if indexed is None or shelf is None:
+            return await self._finder.find(log.location, asked)
+        try:
+            return await IndexFinder(shelf, self._metrics).find(indexed, asked)
+        except IndexFault as exc:
+            self._store.forsake(log, indexed, exc)
+            raise _Forsaken from exc
+
+    def _pinned(
+        self, request: pb.QueryRequest, binding: Binding, after: FilePosition | None
+    ) -> FilePosition | Pin | None:
+        if after is None and request.refresh_token:
+            return self._tokens.open_refresh(request.refresh_token, binding)
+        return after
 
     def _parse(self, request: pb.QueryRequest, view: TableView) -> Hints:
         sql = request.predicate_hints if self._hints.sql else ()
@@ -174,6 +217,10 @@ class FileQueries:
         yield from render_actions(rows, ActionKind.FILE, settled.line, settled.grant)
 
 
+class _Forsaken(Exception):
+    """The table is to be read by its log, and no longer by its index."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Settled:
     """A query of which nothing but the rendering is left to do."""
@@ -195,6 +242,20 @@ class _Settled:
             version=self.view.snapshot.version if self.view.is_historical else None,
             timestamp=self.view.timestamp,
         )
+
+
+async def _view(
+    store: SnapshotStore,
+    log: TableLog,
+    grant: Grant,
+    request: pb.QueryRequest,
+    pinned: FilePosition | Pin | None,
+) -> TableView:
+    if pinned is None:
+        return await find_view(store, log, grant, request.at)
+    view = await find_pinned(store, log, grant, request.at, pinned.version)
+    require_table(pinned, view.snapshot.metadata.id)
+    return view
 
 
 def _head(settled: _Settled) -> pb.TableHead:

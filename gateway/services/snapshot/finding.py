@@ -15,10 +15,13 @@ from gateway.domain.location import Location
 from gateway.ports import SnapshotMetrics
 from gateway.services.snapshot.answer.order import Key, order_of, page_rows
 from gateway.services.snapshot.answer.servable import require_servable
+from gateway.services.snapshot.index.shelf import IndexShelf
 from gateway.services.snapshot.log.parsing import Parsing
 from gateway.services.snapshot.predicate.hints import Hints
 from gateway.services.snapshot.predicate.prune import Unread, find_kept
 from gateway.services.snapshot.state.files import Files
+from gateway.services.snapshot.state.indexed import Indexed
+from gateway.services.snapshot.walk.walking import Walk, merge_page, start_walk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +52,8 @@ class FilesFound:
     kept: pl.Series | None = field(default=None, repr=False)
     # None where all are asked for in one.
     page: Page | None = None
+    # To what is wanted of an index; None without one.
+    walk: Walk | None = field(default=None, repr=False)
 
 
 class FileFinder:
@@ -104,6 +109,40 @@ class FileFinder:
             # The rest was looked at for the first page.
             require_servable(Files(frame=page.rows, num_files=page.rows.height, size=0), asked.grant)
         return FilesFound(hints=hints, kept=kept, page=page)
+
+
+class IndexFinder:
+    """Finds files that are in an index, and those that came since."""
+
+    def __init__(self, shelf: IndexShelf, metrics: SnapshotMetrics) -> None:
+        self._shelf = shelf
+        self._metrics = metrics
+
+    async def find(self, indexed: Indexed, asked: FilesAsked) -> FilesFound:
+        """Return what is asked for; raise ``IndexFault`` when the index is of no use."""
+        hints = await asyncio.to_thread(asked.parse_hints)
+        walk = await asyncio.to_thread(start_walk, self._shelf, indexed, hints)
+        self._metrics.count_blocks(len(walk.blocks), indexed.index.zones.height - len(walk.blocks))
+        kept = await asyncio.to_thread(find_kept, asked.files, hints)
+        page = None if asked.count is None else await self._page(walk, asked, asked.count, kept)
+        if page is None or asked.after is None:
+            await asyncio.to_thread(require_servable, asked.files, asked.grant, kept)
+            await walk.require_servable(asked.grant)
+        else:
+            # The rest was looked at for the first page.
+            rows = Files(frame=page.rows, num_files=page.rows.height, size=0)
+            await asyncio.to_thread(require_servable, rows, asked.grant)
+        if page is None and walk.blocks:
+            # What is wrong with it is best found before the first line.
+            await self._shelf.load(indexed.index, walk.blocks[0])
+        return FilesFound(hints=hints, kept=kept, page=page, walk=walk)
+
+    async def _page(self, walk: Walk, asked: FilesAsked, count: int, kept: pl.Series | None) -> Page:
+        # One more than a page, to know whether others follow.
+        newer, _ = await asyncio.to_thread(page_rows, asked.files, kept, asked.after, count + 1)
+        older = await walk.first_rows(asked.after, count + 1)
+        rows, last = await asyncio.to_thread(merge_page, [newer, older], count)
+        return Page(rows=rows, last=last)
 
 
 def _threads() -> int:

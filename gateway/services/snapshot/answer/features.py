@@ -11,6 +11,7 @@ from gateway.services.snapshot.log.fault import faulty
 from gateway.services.snapshot.log.metadata import Metadata
 from gateway.services.snapshot.log.protocol import Protocol
 from gateway.services.snapshot.state.files import Files
+from gateway.services.snapshot.state.snapshot import Snapshot
 
 _COLUMN_MAPPING: Final = "columnMapping"
 _DELETION_VECTORS: Final = "deletionVectors"
@@ -69,6 +70,12 @@ def told_protocol(
         # A feature of readers stands in both lists or in none.
         writer_features=_without(protocol.writer_features, dropped),
     )
+
+
+def holds_vectors(snapshot: Snapshot) -> bool:
+    """Tell whether a live file of a version has a deletion vector, whether it is held or in an index."""
+    indexed = snapshot.indexed
+    return (indexed is not None and indexed.vectors > 0) or has_vectors(snapshot.files)
 
 
 def has_vectors(files: Files) -> bool:

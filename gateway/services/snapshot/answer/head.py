@@ -9,7 +9,7 @@ from typing import Any, Final
 from gateway.domain.grant import Grant
 from gateway.services.snapshot.answer.features import (
     FEATURES_VERSION,
-    has_vectors,
+    holds_vectors,
     is_in_commit_timestamp,
     told_protocol,
 )
@@ -37,15 +37,15 @@ def render_head(
     ``declared`` are the reader features that the client knows, in lower case.
     """
     protocol = told_protocol(
-        snapshot.protocol, snapshot.metadata, declared, has_vectors=has_vectors(snapshot.files)
+        snapshot.protocol, snapshot.metadata, declared, has_vectors=holds_vectors(snapshot)
     )
     return render_protocol(protocol, response_format) + render_metadata(
         snapshot.metadata,
         grant,
         response_format,
         version=snapshot.version if with_version else None,
-        size=snapshot.files.size,
-        num_files=snapshot.files.num_files,
+        size=snapshot.size,
+        num_files=snapshot.num_files,
     )
 
 

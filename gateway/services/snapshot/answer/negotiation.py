@@ -9,7 +9,7 @@ from gateway.domain.grant import Grant
 from gateway.errors import Unsupported
 from gateway.services.snapshot.answer.features import (
     FEATURES_VERSION,
-    has_vectors,
+    holds_vectors,
     unknown_features,
     used_features,
 )
@@ -31,7 +31,7 @@ def choose_format(
     that answer is how it learns what to declare.
     """
     require_known(snapshot.protocol, snapshot.metadata, grant)
-    used = used_features(snapshot.protocol, snapshot.metadata, has_vectors=has_vectors(snapshot.files))
+    used = used_features(snapshot.protocol, snapshot.metadata, has_vectors=holds_vectors(snapshot))
     formats = capabilities.response_formats
     if pb.RESPONSE_FORMAT_DELTA not in formats:
         _require_none(used, grant)

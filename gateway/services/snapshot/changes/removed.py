@@ -7,11 +7,14 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from gateway.errors import InvalidArgument, Unsupported
+from gateway.errors import InvalidArgument, Unavailable, Unsupported
 from gateway.services.snapshot.changes.commit import Commit
 from gateway.services.snapshot.changes.question import ChangeSource
 from gateway.services.snapshot.changes.reading import ChangeRange, CommitReader
+from gateway.services.snapshot.index.fault import IndexFault
+from gateway.services.snapshot.index.shelf import IndexShelf
 from gateway.services.snapshot.log.actions import NO_FILES
+from gateway.services.snapshot.state.indexed import Indexed
 
 
 async def find_details(
@@ -50,7 +53,25 @@ async def _details_before(source: ChangeSource, first: int, wanted: pl.Series) -
     except (InvalidArgument, Unsupported):
         # Cleaned up: the range itself may hold all that it takes.
         return _details(NO_FILES, wanted)
-    return await asyncio.to_thread(_details, before.files.frame, wanted)
+    held = await asyncio.to_thread(_details, before.files.frame, wanted)
+    if before.indexed is None or source.store.shelf is None:
+        return held
+    return pl.concat([await _details_indexed(source, before.indexed, source.store.shelf, wanted), held])
+
+
+async def _details_indexed(
+    source: ChangeSource, indexed: Indexed, shelf: IndexShelf, wanted: pl.Series
+) -> pl.DataFrame:
+    numbers = await asyncio.to_thread(indexed.index.zones.find_all, wanted)
+    found = [_details(NO_FILES, wanted)]
+    try:
+        for number in numbers:
+            block = await shelf.load(indexed.index, number)
+            found.append(await asyncio.to_thread(_details, block.frame, wanted))
+    except IndexFault as exc:
+        source.store.forsake(source.log, indexed, exc)
+        raise Unavailable("what is known of the table's files was lost meanwhile; try again") from exc
+    return pl.concat(found)
 
 
 def _details_within(commits: Sequence[Commit], wanted: pl.Series) -> pl.DataFrame:

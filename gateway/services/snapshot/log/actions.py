@@ -131,6 +131,23 @@ def require_bounded(name: str, rows: pl.DataFrame, lengths: Sequence[pl.Series] 
         raise beyond(name, excess)
 
 
+def files_of(name: str, adds: pl.DataFrame) -> pl.DataFrame:
+    """Return added files in the columns of ``schema.FILES``; raise ``Unsupported`` where one is none."""
+    if adds.is_empty():
+        return NO_FILES
+    if adds["path"].has_nulls() or not _are_sizes(adds["size"]):
+        raise damaged(name, "adds a file without a path or a size")
+    _require_vectors(name, adds["deletionVector"])
+    columns = {
+        **adds.to_dict(),
+        "partitionValues": _filled(adds["partitionValues"]),
+        # A struct in each row, whether it is in the log or not, so that all files of a table are alike.
+        "deletionVector": adds["deletionVector"].struct.unnest().to_struct(),
+        ENCODED: encode_paths(adds["path"]),
+    }
+    return pl.DataFrame({column: columns[column] for column in FILES})
+
+
 def _read_commits(name: str, contents: Sequence[bytes]) -> Actions:
     # Many at once, as one at a time costs a millisecond each.
     split = [split_lines(content) for content in contents]
@@ -138,7 +155,7 @@ def _read_commits(name: str, contents: Sequence[bytes]) -> Actions:
     frame = _COMMIT_LINES.decode(joined)
     if may_exceed(joined):
         require_bounded(name, _given(frame, "add"))
-    added, removed = _files(name, _given(frame, "add")), _removed(name, _given(frame, "remove"))
+    added, removed = files_of(name, _given(frame, "add")), _removed(name, _given(frame, "remove"))
     files = added
     # Of one commit all files are live that it adds, unless it adds one twice.
     if len(contents) > 1 or added["path"].n_unique() < added.height:
@@ -233,7 +250,7 @@ def _actions_of(name: str, frame: pl.DataFrame, allowance: Allowance) -> Actions
     allowance.reach(text_bytes_of(completed, lengths))
     allowance.budget.take(path_bytes=path_bytes_of(completed))
     return Actions(
-        files=_files(name, completed),
+        files=files_of(name, completed),
         removed=NOT_REMOVED,
         protocol=protocol_of(protocol, name),
         metadata=metadata_of(name, metadata),
@@ -322,22 +339,6 @@ def _conformed(column: pl.Series, dtype: pl.DataType) -> pl.Series:
     # Of a struct, the members that are read; a checkpoint's has others beside them.
     members = [column.struct.field(member.name).cast(member.dtype) for member in dtype.fields]
     return pl.DataFrame(members).to_struct(column.name)
-
-
-def _files(name: str, adds: pl.DataFrame) -> pl.DataFrame:
-    if adds.is_empty():
-        return NO_FILES
-    if adds["path"].has_nulls() or not _are_sizes(adds["size"]):
-        raise damaged(name, "adds a file without a path or a size")
-    _require_vectors(name, adds["deletionVector"])
-    columns = {
-        **adds.to_dict(),
-        "partitionValues": _filled(adds["partitionValues"]),
-        # A struct in each row, whether it is in the log or not, so that all files of a table are alike.
-        "deletionVector": adds["deletionVector"].struct.unnest().to_struct(),
-        ENCODED: encode_paths(adds["path"]),
-    }
-    return pl.DataFrame({column: columns[column] for column in FILES})
 
 
 def _are_sizes(sizes: pl.Series) -> bool:

@@ -117,6 +117,15 @@ def range_bounds(
     )
 
 
+def reckoned(
+    low: pl.Series, high: pl.Series, data_type: DataType, *, is_point: bool
+) -> tuple[pl.Series, pl.Series]:
+    """Return bounds that were read elsewhere, as ``DTYPES`` says, with the room that those here have."""
+    if not is_point and data_type.family in {Family.TIMESTAMP, Family.LOCAL_TIMESTAMP}:
+        low, high = low - MILLISECOND, high + MILLISECOND
+    return _widened(low, high, _slack_of(data_type))
+
+
 def cast_all(bounds: Bounds | None, targets: Iterable[DataType]) -> Bounds | None:
     """Return the bounds of what the values are as each of the types in turn; None when it cannot be told."""
     for target in targets:

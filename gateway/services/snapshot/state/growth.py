@@ -14,6 +14,29 @@ from gateway.services.snapshot.state.fold import align, fold
 from gateway.services.snapshot.state.segments import SEGMENT_ROWS
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What commits come to."""
+
+    # The files that are live after the commits.
+    added: pl.DataFrame
+    removed: pl.DataFrame
+    dropped: int
+
+
+def change_of(commits: Sequence[Actions]) -> Change:
+    """Return what commits come to, one after the other."""
+    dropped = sum(commit.dropped for commit in commits)
+    if not commits:
+        return Change(added=NO_FILES, removed=NOT_REMOVED, dropped=dropped)
+    if len(commits) == 1:
+        return Change(added=commits[0].files, removed=commits[0].removed, dropped=dropped)
+    added = _numbered([commit.files for commit in commits])
+    removed = _numbered([commit.removed for commit in commits])
+    live = find_live(added, removed)
+    return Change(added=live, removed=removed.drop(COMMIT), dropped=dropped + added.height - live.height)
+
+
 def start(checkpoint: Sequence[Actions]) -> Files:
     """Return the files that the parts of a checkpoint list; none without a part."""
     frame = align(pl.concat([part.files for part in checkpoint], rechunk=False)) if checkpoint else NO_FILES
@@ -31,7 +54,7 @@ def start(checkpoint: Sequence[Actions]) -> Files:
 
 def grow(files: Files, commits: Sequence[Actions]) -> Files:
     """Return what files become by commits, without a look at more of them than their paths."""
-    change = _change(commits)
+    change = change_of(commits)
     if change.added.is_empty() and change.removed.is_empty():
         return files
     gone = _gone(files, change)
@@ -53,27 +76,6 @@ def grow(files: Files, commits: Sequence[Actions]) -> Files:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Change:
-    # The files that are live after the commits.
-    added: pl.DataFrame
-    removed: pl.DataFrame
-    dropped: int
-
-
-def _change(commits: Sequence[Actions]) -> _Change:
-    """Return what commits come to, one after the other."""
-    dropped = sum(commit.dropped for commit in commits)
-    if not commits:
-        return _Change(added=NO_FILES, removed=NOT_REMOVED, dropped=dropped)
-    if len(commits) == 1:
-        return _Change(added=commits[0].files, removed=commits[0].removed, dropped=dropped)
-    added = _numbered([commit.files for commit in commits])
-    removed = _numbered([commit.removed for commit in commits])
-    live = find_live(added, removed)
-    return _Change(added=live, removed=removed.drop(COMMIT), dropped=dropped + added.height - live.height)
-
-
 def _numbered(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat(
         frame.with_columns(pl.lit(number, dtype=pl.Int64).alias(COMMIT))
@@ -81,7 +83,7 @@ def _numbered(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     )
 
 
-def _gone(files: Files, change: _Change) -> pl.Series:
+def _gone(files: Files, change: Change) -> pl.Series:
     """Return the numbers of the live rows that commits remove or add anew."""
     touched = keys_of(change.added).vstack(change.removed)
     # Few rows have a path of these, and only those are compared in full: the rest is neither read nor copied.

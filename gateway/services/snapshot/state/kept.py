@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from gateway.domain.location import Location
 from gateway.ports import Clock, LogFile, SnapshotMetrics
+from gateway.services.snapshot.index.shelf import Index
 from gateway.services.snapshot.log.listing import LogListing
 from gateway.services.snapshot.state.ledger import Ledger
 from gateway.services.snapshot.state.snapshot import Snapshot
@@ -49,6 +51,14 @@ class KeptSnapshots:
         self._held: OrderedDict[Key, Held] = OrderedDict()
         self._versions: dict[Location, list[int]] = {}
         self._ledger = Ledger()
+        # Whether only snapshots are found that hold all of their files.
+        self._is_by_log = False
+
+    def without_indexes(self) -> KeptSnapshots:
+        """Return the same snapshots, but for those that are known by an index: these are not found."""
+        other = copy(self)
+        other._is_by_log = True  # noqa: SLF001
+        return other
 
     def ask(self, location: Location) -> Held | None:
         """Return the latest snapshot that is known of a table, for one more request."""
@@ -59,12 +69,12 @@ class KeptSnapshots:
         return held
 
     def peek(self, location: Location) -> Held | None:
-        return self._held.get((location, None))
+        return self._get((location, None))
 
     def find(self, location: Location, version: int, anchor: LogFile | None) -> Snapshot | None:
         """Return a version by number, if it is the one that the log has."""
         for key in ((location, version), (location, None)):
-            held = self._held.get(key)
+            held = self._get(key)
             if held is not None and (held.snapshot.version, held.snapshot.anchor) == (version, anchor):
                 self._ask(key)
                 return held.snapshot
@@ -94,6 +104,14 @@ class KeptSnapshots:
         self._keep((location, None), Held(snapshot, checked_at, self._clock(), asks))
         if before is not None:
             self._keep_superseded(location, before, snapshot)
+
+    def forget_index(self, location: Location, index: Index) -> None:
+        """Forget all versions that are known by an index."""
+        for version in (None, *self._versions.get(location, ())):
+            held = self._held.get((location, version))
+            indexed = None if held is None else held.snapshot.indexed
+            if indexed is not None and indexed.index is index:
+                self._drop((location, version))
 
     def keep_version(self, location: Location, snapshot: Snapshot) -> None:
         now = self._clock()
@@ -125,8 +143,13 @@ class KeptSnapshots:
             if len(versions) > _MAX_VERSIONS:
                 self._drop((location, versions[0]))
 
-    def _ask(self, key: Key) -> Held | None:
+    def _get(self, key: Key) -> Held | None:
         held = self._held.get(key)
+        is_hidden = held is not None and self._is_by_log and held.snapshot.indexed is not None
+        return None if is_hidden else held
+
+    def _ask(self, key: Key) -> Held | None:
+        held = self._get(key)
         if held is not None:
             self._held.move_to_end(key)
             held.asks += 1
@@ -176,7 +199,7 @@ class KeptSnapshots:
 
     def _of(self, location: Location) -> Iterator[Held]:
         for version in (None, *self._versions.get(location, ())):
-            held = self._held.get((location, version))
+            held = self._get((location, version))
             if held is not None:
                 yield held
 

@@ -16,7 +16,7 @@ from gateway.services.snapshot.state.snapshot import Snapshot
 def load(loaded: Loaded) -> Snapshot:
     """Return the version that a checkpoint, if any, and the commits after it make up."""
     parts = (*loaded.checkpoint, *loaded.commits)
-    protocol, metadata = _last_protocol(parts), _last_metadata(parts)
+    protocol, metadata = last_protocol(parts), last_metadata(parts)
     if protocol is None or metadata is None:
         missing = "protocol" if protocol is None else "metaData"
         raise faulty(f"is damaged: it has no {missing} action")
@@ -33,16 +33,16 @@ def advance(base: Snapshot, loaded: Loaded) -> Snapshot:
     """Return the version that a snapshot becomes by the commits after it."""
     return Snapshot(
         version=loaded.version,
-        protocol=_last_protocol(loaded.commits) or base.protocol,
-        metadata=_last_metadata(loaded.commits) or base.metadata,
+        protocol=last_protocol(loaded.commits) or base.protocol,
+        metadata=last_metadata(loaded.commits) or base.metadata,
         files=grow(base.files, loaded.commits),
         anchor=loaded.anchor,
     )
 
 
-def _last_protocol(parts: Sequence[Actions]) -> Protocol | None:
+def last_protocol(parts: Sequence[Actions]) -> Protocol | None:
     return next((part.protocol for part in reversed(parts) if part.protocol), None)
 
 
-def _last_metadata(parts: Sequence[Actions]) -> Metadata | None:
+def last_metadata(parts: Sequence[Actions]) -> Metadata | None:
     return next((part.metadata for part in reversed(parts) if part.metadata), None)

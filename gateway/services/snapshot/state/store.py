@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
+from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from gateway.domain.log import version_prefix
 from gateway.ports import Clock, SnapshotMetrics
+from gateway.services.snapshot.index.fault import IndexFault
+from gateway.services.snapshot.index.shelf import IndexShelf
 from gateway.services.snapshot.log.bounds import Crowded
 from gateway.services.snapshot.log.listing import LogListing, list_log, list_recent, look_through
 from gateway.services.snapshot.log.loading import load_steps, load_version
@@ -18,6 +21,8 @@ from gateway.services.snapshot.log.table_log import TableLog
 from gateway.services.snapshot.state.cost import are_steps_cheaper, cost_of_steps, cost_of_version
 from gateway.services.snapshot.state.flight import SingleFlight
 from gateway.services.snapshot.state.gate import LoadGate
+from gateway.services.snapshot.state.index_loading import IndexLoader
+from gateway.services.snapshot.state.indexed import Indexed
 from gateway.services.snapshot.state.kept import Held, KeptSnapshots
 from gateway.services.snapshot.state.replay import advance, load
 from gateway.services.snapshot.state.snapshot import Snapshot
@@ -36,8 +41,13 @@ class SnapshotStore:
     A caller that accepts an older answer says how old: the log is not looked at again within that time.
     """
 
-    def __init__(self, *, memory: int, clock: Clock, metrics: SnapshotMetrics) -> None:
-        self._kept = KeptSnapshots(memory=memory, clock=clock, metrics=metrics)
+    def __init__(
+        self, *, memory: int, clock: Clock, metrics: SnapshotMetrics, indexes: IndexLoader | None = None
+    ) -> None:
+        # Blocks of indexes are held beside snapshots, in the same memory.
+        blocks = 0 if indexes is None else indexes.shelf.memory
+        self._kept = KeptSnapshots(memory=memory - blocks, clock=clock, metrics=metrics)
+        self._indexes = indexes
         self._clock = clock
         self._metrics = metrics
         # Apart: a table that is known is not kept from its new commits by tables that are not.
@@ -50,6 +60,26 @@ class SnapshotStore:
     def parsing(self) -> Parsing:
         """Return the threads for what is parsed of logs elsewhere."""
         return self._cold.parsing
+
+    @property
+    def shelf(self) -> IndexShelf | None:
+        """Return where blocks of indexes are read; None where no index is ever used."""
+        return None if self._indexes is None else self._indexes.shelf
+
+    def forsake(self, log: TableLog, indexed: Indexed, fault: IndexFault) -> None:
+        """Read the table by its log from here on: what is known of it by an index cannot be answered."""
+        if self._indexes is not None:
+            self._indexes.shelf.give_up(log.location, fault, indexed.index)
+        self._kept.forget_index(log.location, indexed.index)
+
+    def by_log(self) -> SnapshotStore:
+        """Return this store for who is to be answered by the log, whatever others come by."""
+        other = copy(self)
+        other._indexes = None  # noqa: SLF001
+        other._kept = self._kept.without_indexes()  # noqa: SLF001
+        # Apart: a reading that is under way may be one by the index.
+        other._loads = SingleFlight()  # noqa: SLF001
+        return other
 
     def measure(self, log: TableLog, snapshot: Snapshot) -> None:
         """Count what queries have had made of a snapshot's files by now."""
@@ -136,11 +166,11 @@ class SnapshotStore:
         if snapshot is None:
             snapshot = await self._load(log, listing, version)
         elapsed = self._clock() - began_at
-        self._metrics.observe_load(kind, elapsed, snapshot.files.num_files)
+        self._metrics.observe_load(kind, elapsed, snapshot.num_files)
         facts = {
             "location": str(log.location),
             "version": snapshot.version,
-            "files": snapshot.files.num_files,
+            "files": snapshot.num_files,
             "kind": kind,
             "elapsed_ms": elapsed // timedelta(milliseconds=1),
         }
@@ -152,6 +182,8 @@ class SnapshotStore:
         if base is None:
             return None
         log = replace(log, parsing=self._steps.parsing)
+        if base.indexed is not None:
+            return await self._advance_indexed(log, listing, base, version)
         if not await look_through(log, listing, are_steps_cheaper, base.version, version):
             return None
         cost = await look_through(log, listing, cost_of_steps, base.version, version)
@@ -159,8 +191,28 @@ class SnapshotStore:
             loaded = await load_steps(log, listing, base.version, version)
             return None if loaded is None else await log.parse(advance, base, loaded)
 
+    async def _advance_indexed(
+        self, log: TableLog, listing: LogListing, base: Snapshot, version: int
+    ) -> Snapshot | None:
+        """Return a version by way of a known one over an index, or of a newer index than that."""
+        if self._indexes is None:
+            return None
+        cost = await look_through(log, listing, cost_of_steps, base.version, version)
+        if await self._indexes.is_far(log, listing, cost, version):
+            return None
+        async with self._steps.gate.room(log.location, cost):
+            newer = await self._indexes.newer(log, listing, base, version)
+            if newer is not None:
+                return newer
+            loaded = await load_steps(log, listing, base.version, version)
+            return None if loaded is None else await self._indexes.advance(log, base, loaded)
+
     async def _load(self, log: TableLog, listing: LogListing, version: int) -> Snapshot:
         log = replace(log, parsing=self._cold.parsing)
+        if self._indexes is not None:
+            snapshot = await self._indexes.load(log, listing, version)
+            if snapshot is not None:
+                return snapshot
         cost = await look_through(log, listing, cost_of_version, version)
         while True:
             try:

@@ -119,7 +119,7 @@ class World:
             verifier=self.grants.verifier(Audience.SNAPSHOT),
             store=self.store,
             files=self.file_queries(self.store),
-            changes=ChangeQueries(store=self.store, tokens=self._tokens, limits=self._limits),
+            changes=self.change_queries(self.store),
             faults=FaultLog(self.grants.clock),
         )
 
@@ -133,6 +133,10 @@ class World:
             rendered=RenderedPages(64 * 1024 * 1024, self.metrics),
             metrics=self.metrics,
         )
+
+    def change_queries(self, store: SnapshotStore) -> ChangeQueries:
+        """Return what answers queries for changes, over another store."""
+        return ChangeQueries(store=store, tokens=self._tokens, limits=self._limits)
 
     def grant(self, table: TableBuilder, **changes: Any) -> str:
         facts = {

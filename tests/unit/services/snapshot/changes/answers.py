@@ -47,6 +47,10 @@ class NoMetrics:
 
     def set_lines(self, size: int) -> None: ...
 
+    def count_index(self, outcome: str) -> None: ...
+
+    def count_blocks(self, read: int, skipped: int) -> None: ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
