@@ -62,8 +62,8 @@ def read(file: Path, env: Mapping[str, str]) -> Draft:
     config = _validated(overlay(data, env, report), report)
     if config is not None:
         report.mark_broken()
-        check(config, report)
         config = _settled(config, env)
+        check(config, report)
     faults = report.faults(_lines(text)) if report.has_faults else ()
     return Draft(config=config, faults=faults, warnings=report.warnings(), broken=report.broken)
 

@@ -65,11 +65,34 @@ class TableConfig(ReferenceSection):
     r2_credentials: bool = False
     # How old an answer about the latest version may be; left out: snapshots.freshness.
     freshness: Age | None = None
+    # How often a worker indexes the log; left out: only when `sluice pipeline index` asks for it.
+    index_every: Span | None = None
+
+
+class ViewConfig(Section):
+    """A view: a query over shared tables, whose result recipients read as any table."""
+
+    name: str
+    id: str = ""
+    # Either a query,
+    sql: str = ""
+    # or columns of a table or view, all when none are named, and a condition on its rows.
+    source: str = Field(default="", alias="from")
+    columns: tuple[str, ...] = ()
+    filter: str = ""
+    # Where Spark keeps what the view shows: a directory below it for each materialisation.
+    location: str
+    access_modes: tuple[AccessMode, ...] | None = None
+    # How old what is shown may be before a request for it asks for a refresh.
+    max_staleness: Span | None = None
+    # How often a worker refreshes it without being asked.
+    refresh_every: Span | None = None
 
 
 class SchemaConfig(ReferenceSection):
     name: str
     tables: tuple[TableConfig, ...] = ()
+    views: tuple[ViewConfig, ...] = ()
 
 
 class ShareConfig(ReferenceSection):
@@ -126,6 +149,10 @@ class RecipientConfig(Section):
     # Credentials from before this moment are not served again; ``sluice revoke`` sets it.
     revoked_at: Moment | None = None
     rate: RateConfig | None = None
+    # What views know it by: current_recipient('region').
+    properties: Mapping[Annotated[str, Field(max_length=255)], Annotated[str, Field(max_length=1000)]] = (
+        Field(default_factory=dict, max_length=50)
+    )
 
 
 class PrincipalConfig(Section):
@@ -259,6 +286,44 @@ class SnapshotsConfig(Section):
     freshness: Age = timedelta(0)
 
 
+class StateConfig(Section):
+    """What replicas and workers share: jobs, leases, materialised views, indexes of logs."""
+
+    # A directory, or a place in an object store that a storage covers; empty: ``state`` below ``state_dir``.
+    location: str = ""
+
+
+class UsageConfig(Section):
+    """Who was given what, as tables."""
+
+    # Where replicas ship closed segments of their audit logs; empty: they stay where they are.
+    landing: str = ""
+    # Where the tables are; empty: none are made.
+    location: str = ""
+    # How often a worker brings them up to date; left out: only when `sluice pipeline usage` asks for it.
+    every: Span | None = None
+
+
+class SparkConfig(Section):
+    """The Spark that jobs run on."""
+
+    master: str = "local[*]"
+    # A Spark Connect server, in place of a master: sc://host:port.
+    remote: str = ""
+    # A directory of jars for Delta and the stores; empty: fetched once into the user's cache.
+    jars: str = ""
+    # Settings of Spark's own.
+    conf: Mapping[str, str] = Field(default_factory=dict, repr=False)
+
+
+class PipelineConfig(Section):
+    spark: SparkConfig = SparkConfig()
+    # What a worker that dies costs the others before they take over its job.
+    lease_time: Span = timedelta(seconds=30)
+    # The longest that one job may take.
+    job_timeout: Span = timedelta(hours=6)
+
+
 class Config(ReferenceSection):
     """A whole file."""
 
@@ -302,7 +367,14 @@ class Config(ReferenceSection):
     credentials: CredentialsConfig = CredentialsConfig()
     cache: CacheConfig = CacheConfig()
     snapshots: SnapshotsConfig = SnapshotsConfig()
+    state: StateConfig = StateConfig()
+    usage: UsageConfig = UsageConfig()
+    pipeline: PipelineConfig = PipelineConfig()
     # Left out: ``$XDG_STATE_HOME/sluice``, ``~/.local/state/sluice``, or without a home ``/var/lib/sluice``.
     state_dir: str = ""
     # How long requests under way may take to finish once a stop was asked for.
     grace: Span = timedelta(seconds=30)
+
+
+def has_views(config: Config) -> bool:
+    return any(schema.views for share in config.shares for schema in share.schemas)

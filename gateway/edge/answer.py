@@ -8,6 +8,7 @@ from aiohttp import hdrs, web
 
 from gateway.edge import capabilities
 from gateway.edge.access_mode import NAMES
+from gateway.edge.json import encode_json
 from gateway.edge.parameters import FILE_ID_HASH
 from gateway.v1.catalog_pb2 import Schema, Share, Table
 from gateway.v1.snapshot_pb2 import TableHead
@@ -27,6 +28,21 @@ def json_answer(line: bytes, access_modes: str = "") -> web.Response:
     headers = {hdrs.CONTENT_TYPE: _JSON, **_PRIVATE}
     if access_modes:
         headers[capabilities.HEADER] = access_modes
+    return web.Response(body=line, headers=headers)
+
+
+def pending_answer(query_id: str, access_modes: str) -> web.Response:
+    """Return the answer to a query whose result is being made: one line, and a version that means nothing.
+
+    A client that reads the version before the line could not go on without one.
+    """
+    line = encode_json({"queryStatus": {"queryId": query_id, "status": "pending"}}) + b"\n"
+    headers = {
+        hdrs.CONTENT_TYPE: NDJSON,
+        TABLE_VERSION: "0",
+        capabilities.HEADER: capabilities.render_pending(access_modes),
+        **_PRIVATE,
+    }
     return web.Response(body=line, headers=headers)
 
 

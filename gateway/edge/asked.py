@@ -9,7 +9,7 @@ from gateway.edge.access_mode import negotiate, require_url
 from gateway.edge.capabilities import Capabilities
 from gateway.edge.exchange import Exchange
 from gateway.edge.parameters import file_id_hash_of
-from gateway.v1.catalog_pb2 import AUDIENCE_PRESIGN, AUDIENCE_SNAPSHOT, ResolveResponse
+from gateway.v1.catalog_pb2 import AUDIENCE_PRESIGN, AUDIENCE_SNAPSHOT, AsyncQuery, ResolveResponse
 from gateway.v1.snapshot_pb2 import FileIdHash
 
 
@@ -34,9 +34,9 @@ class FilesAsked:
         return self.resolved.grants[1]
 
 
-async def ask_for_files(exchange: Exchange) -> FilesAsked:
+async def ask_for_files(exchange: Exchange, query: AsyncQuery | None = None) -> FilesAsked:
     """Resolve the table of the path; refuse one that has no URLs to give."""
-    resolved = await exchange.resolve(AUDIENCE_SNAPSHOT, AUDIENCE_PRESIGN)
+    resolved = await exchange.resolve(AUDIENCE_SNAPSHOT, AUDIENCE_PRESIGN, query=query)
     headers = exchange.request.headers
     client = capabilities.parse(headers.getall(capabilities.HEADER, ()))
     access_modes = negotiate(client, resolved.table)

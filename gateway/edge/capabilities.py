@@ -32,6 +32,8 @@ class Capabilities:
     # Lower case.
     reader_features: tuple[str, ...] = ()
     include_end_stream_action: bool = False
+    # Whether the client can wait for an answer that has to be made first.
+    async_query: bool = False
     # By the client's own word; empty when it said nothing of them.
     access_modes: tuple[tuple[catalog_pb2.AccessMode.ValueType, str], ...] = ()
     # The key as the client spelled it.
@@ -67,6 +69,7 @@ def parse(headers: Sequence[str]) -> Capabilities:
         ),
         reader_features=tuple(_distinct(values.get("readerfeatures", ()))),
         include_end_stream_action=values.get("includeendstreamaction") == ["true"],
+        async_query=values.get("asyncquery") == ["true"],
         access_modes=modes,
         access_key=access_key if modes else "",
     )
@@ -88,6 +91,11 @@ def render(
     if access_modes:
         parts.append(access_modes)
     return ";".join(parts)
+
+
+def render_pending(access_modes: str = "") -> str:
+    """Return the header of an answer that is yet to be made, and has no format so far."""
+    return ";".join(part for part in ("asyncquery=true", access_modes) if part)
 
 
 def _words(text: str) -> list[str]:

@@ -48,6 +48,15 @@ class Fault:
     error_code: str
     message: str
     headers: Mapping[str, str] = field(default_factory=dict)
+    # What stands in the body besides.
+    members: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedQuery:
+    """The query that an error is about, for clients that look for its state in the body."""
+
+    query_id: str
 
 
 class StreamAborted(ConnectionError):
@@ -64,7 +73,11 @@ def fault_of(exc: Exception) -> Fault:
         exc = to_error(exc)
     if isinstance(exc, GatewayError):
         return Fault(
-            status=HTTP[type(exc)], error_code=exc.error_code, message=exc.message, headers=_headers(exc)
+            status=HTTP[type(exc)],
+            error_code=exc.error_code,
+            message=exc.message,
+            headers=_headers(exc),
+            members=_members(exc),
         )
     if isinstance(exc, web.HTTPException):
         return _http_fault(exc)
@@ -81,13 +94,13 @@ def container_answer(fault: Fault) -> web.Response:
     return _answer(fault, {"code": fault.error_code, "errorCode": fault.error_code, "message": fault.message})
 
 
-def _answer(fault: Fault, body: Mapping[str, str]) -> web.Response:
+def _answer(fault: Fault, body: Mapping[str, object]) -> web.Response:
     headers = {
         hdrs.CONTENT_TYPE: "application/json; charset=utf-8",
         hdrs.CACHE_CONTROL: "no-store",
         **fault.headers,
     }
-    return web.Response(status=fault.status, body=encode_json(body), headers=headers)
+    return web.Response(status=fault.status, body=encode_json({**body, **fault.members}), headers=headers)
 
 
 def _headers(error: GatewayError) -> Mapping[str, str]:
@@ -96,6 +109,13 @@ def _headers(error: GatewayError) -> Mapping[str, str]:
     if isinstance(error, errors.Throttled | errors.Unavailable) and error.retry_after is not None:
         return {hdrs.RETRY_AFTER: str(max(math.ceil(error.retry_after.total_seconds()), 1))}
     return {}
+
+
+def _members(error: GatewayError) -> Mapping[str, object]:
+    if not isinstance(error.fault, FailedQuery):
+        return {}
+    status = {"queryId": error.fault.query_id, "status": "failed", "message": error.message}
+    return {"queryStatus": status}
 
 
 def _http_fault(exc: web.HTTPException) -> Fault:

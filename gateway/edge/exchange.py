@@ -26,7 +26,7 @@ from gateway.edge.settings import EdgePorts, EdgeSettings, Services
 from gateway.errors import SERVICE_REFUSED, GatewayError, Unauthenticated, Unavailable
 from gateway.rpc.metadata import TRACEPARENT, call_metadata
 from gateway.rpc.status import to_error
-from gateway.v1.catalog_pb2 import Audience, Caller, ResolveRequest, ResolveResponse
+from gateway.v1.catalog_pb2 import AsyncQuery, Audience, Caller, ResolveRequest, ResolveResponse
 
 OK: Final = "OK"
 
@@ -76,6 +76,8 @@ class Exchange:
         self.version: int | None = None
         self.files = 0
         self.file_bytes = 0
+        # When the last of the URLs that were handed out expires.
+        self.urls_end_at: datetime | None = None
         # Whether the audit log already says all there is to say of a request that succeeds.
         self.is_recorded = False
         # What went wrong after the status was sent.
@@ -122,10 +124,12 @@ class Exchange:
             self.principal = ""
         return error
 
-    async def resolve(self, *audiences: Audience.ValueType) -> ResolveResponse:
-        """Return the table of the path with a grant for each audience."""
+    async def resolve(
+        self, *audiences: Audience.ValueType, query: AsyncQuery | None = None
+    ) -> ResolveResponse:
+        """Return the table of the path with a grant for each audience, unless a query has to wait for it."""
         resolved = await self.ask_catalog(
-            self.edge.services.catalog.Resolve, self._resolve_request(audiences)
+            self.edge.services.catalog.Resolve, self._resolve_request(audiences, query)
         )
         self.table_id = resolved.table.id
         return resolved
@@ -176,16 +180,20 @@ class Exchange:
         if self.is_recorded and outcome == OK:
             return
         kind = AuditKind.DENIAL if status in _DENIED else AuditKind.REQUEST
-        event = self.event(kind, outcome, files=self.files, file_bytes=self.file_bytes)
+        facts = {"files": self.files, "file_bytes": self.file_bytes, "expires_at": self.urls_end_at}
+        event = self.event(kind, outcome, **facts)
         self.edge.ports.audit.note(event)
 
-    def _resolve_request(self, audiences: tuple[Audience.ValueType, ...]) -> ResolveRequest:
+    def _resolve_request(
+        self, audiences: tuple[Audience.ValueType, ...], query: AsyncQuery | None = None
+    ) -> ResolveRequest:
         return ResolveRequest(
             caller=self.caller,
             share=self.name("share"),
             schema=self.name("schema"),
             table=self.name("table"),
             audiences=audiences,
+            query=query,
         )
 
     def _now(self) -> datetime:

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from gateway.edge.errors import Fault, answer, container_answer
 from gateway.edge.exchange import Exchange
-from gateway.edge.handlers import changes, credentials, query, shares, tables
+from gateway.edge.handlers import changes, credentials, queries, query, shares, tables
 
 Handler = Callable[[Exchange], Awaitable[web.StreamResponse]]
 
@@ -37,7 +37,7 @@ class Route:
     def pattern(self) -> str:
         """Return the path as the router wants it."""
         path = self.path
-        for name in ("share", "schema", "table"):
+        for name in ("share", "schema", "table", "queryId"):
             path = path.replace(f"{{{name}}}", _NAME % name)
         return path
 
@@ -54,6 +54,12 @@ ROUTES: Final = (
         is_secret=True,
     ),
     Route(method="POST", path=f"{_TABLE}/query", operation="queryTable", handler=query.query),
+    Route(
+        method="POST",
+        path=f"{_TABLE}/queries/{{queryId}}",
+        operation="getQueryInfo",
+        handler=queries.follow,
+    ),
     Route(method="GET", path=f"{_TABLE}/changes", operation="queryTableChanges", handler=changes.changes),
     Route(method="GET", path=f"{_TABLE}/version", operation="getTableVersion", handler=tables.get_version),
     Route(method="GET", path=f"{_TABLE}/metadata", operation="getTableMetadata", handler=tables.get_metadata),

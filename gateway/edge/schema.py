@@ -12,7 +12,7 @@ from aiohttp import hdrs, web
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from gateway.errors import MALFORMED_REQUEST, InvalidArgument
+from gateway.errors import MALFORMED_REQUEST, InvalidArgument, NotFound
 
 _JSON: Final = "application/json"
 _NOT_JSON: Final = "json_invalid"
@@ -41,6 +41,34 @@ class QueryBody(BaseModel):
     page_token: str | None = None
     include_refresh_token: bool | None = None
     refresh_token: str | None = None
+    # Two spellings of one thing: the protocol's, and a client's.
+    idempotency: str | None = Field(default=None, alias="idempotencyKey")
+    client_idempotency: str | None = Field(default=None, alias="idempotency_key")
+
+    @property
+    def any_idempotency_key(self) -> str:
+        return self.idempotency or self.client_idempotency or ""
+
+    @property
+    def may_wait(self) -> bool:
+        """Tell whether it asks for a table as it is now, from its beginning."""
+        begun = self.page_token or self.refresh_token
+        return not begun and all(getattr(self, name) is None for name in _POINTS)
+
+    def parameters(self) -> bytes:
+        """Return what the answer depends on, the same bytes for the same question."""
+        return self.model_dump_json(by_alias=True, exclude_none=True, exclude=_KEYS).encode()
+
+
+class PollBody(BaseModel):
+    """What may stand in the body of a request for a query's result; null is as absent."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", alias_generator=to_camel)
+
+    max_files: PageSize | None = None
+    page_token: str | None = None
+    # A client sends what stands in the path already.
+    query_id: str | None = None
 
 
 class CredentialsBody(BaseModel):
@@ -55,6 +83,7 @@ class CredentialsBody(BaseModel):
 
 # At most one of these says which state of the table is meant.
 _POINTS: Final = ("version", "timestamp", "starting_version")
+_KEYS: Final = {"idempotency", "client_idempotency"}
 
 Body = TypeVar("Body", bound=BaseModel)
 
@@ -80,6 +109,9 @@ def parse_query_body(request: web.Request, body: bytes) -> QueryBody:
     points = [to_camel(name) for name in _POINTS if getattr(parsed, name) is not None]
     if len(points) > 1:
         raise InvalidArgument(f"Please only provide one of: {', '.join(map(to_camel, _POINTS))}")
+    keys = {key for key in (parsed.idempotency, parsed.client_idempotency) if key}
+    if len(keys) > 1:
+        raise InvalidArgument("Please only provide one of: idempotencyKey, idempotency_key")
     refresh = _refresh_field(parsed)
     if refresh and points:
         raise InvalidArgument(
@@ -91,6 +123,26 @@ def parse_query_body(request: web.Request, body: bytes) -> QueryBody:
             "which are of its version"
         )
     return parsed
+
+
+def parse_poll_body(request: web.Request, body: bytes, query_id: str) -> PollBody:
+    """Return the parsed body of a request for the result of the query in the path."""
+    parsed = _parse(PollBody, request, body)
+    if parsed.query_id is not None and parsed.query_id != query_id:
+        raise InvalidArgument("the request body names another query than the path")
+    return parsed
+
+
+def continued_query(parameters: bytes, poll: PollBody) -> QueryBody:
+    """Return the query that was kept, for the part of its result that is asked for now."""
+    try:
+        kept = QueryBody.model_validate_json(parameters)
+    except ValidationError as exc:
+        raise NotFound("the query does not exist or has expired; query the table again") from exc
+    update: dict[str, object] = {"page_token": poll.page_token}
+    if poll.max_files is not None:
+        update["max_files"] = poll.max_files
+    return kept.model_copy(update=update)
 
 
 def parse_credentials_body(request: web.Request, body: bytes) -> str | None:

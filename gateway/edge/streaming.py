@@ -167,7 +167,10 @@ class _Delivery:
         self._exchange.files += page.files
         self._exchange.file_bytes += page.file_bytes
         self._exchange.edge.ports.metrics.count_files(page.files, page.file_bytes)
-        await self._body.write(page.lines)
+        # Before the write: a client that leaves during it may have all of the page.
         if page.expires_at_ms is not None:
             self.earliest = min(self.earliest or page.expires_at_ms, page.expires_at_ms)
+            end = moment(page.expires_at_ms)
+            self._exchange.urls_end_at = max(self._exchange.urls_end_at or end, end)
+        await self._body.write(page.lines)
         return True

@@ -82,7 +82,7 @@ class GrantVerifier:
 
 def to_claims(grant: Grant, issued_at: datetime) -> dict[str, Any]:
     """Return a grant as the claims of a JWT, in whole seconds."""
-    return {
+    claims = {
         "iss": ISSUER,
         "aud": grant.audience.value,
         "sub": grant.principal,
@@ -100,6 +100,8 @@ def to_claims(grant: Grant, issued_at: datetime) -> dict[str, Any]:
         "rev": None if grant.revoked_at is None else round(grant.revoked_at.timestamp() * 1000),
         "gen": grant.generation,
     }
+    # Said where it holds only, so that services of an older version read all other grants.
+    return claims | ({"only": True} if grant.holds_shown_only else {})
 
 
 def from_claims(claims: Mapping[str, Any]) -> Grant:
@@ -116,6 +118,7 @@ def from_claims(claims: Mapping[str, Any]) -> Grant:
         access_modes=tuple(AccessMode(text) for text in _texts(claims, "acc")),
         history_shared=_flag(claims["hist"]),
         start_version=_number(claims["start"]),
+        holds_shown_only=_flag(claims.get("only", False)),
         freshness=timedelta(milliseconds=_number(claims["fresh"])),
         revoked_at=_moment(claims["rev"]),
         generation=_text(claims["gen"]),

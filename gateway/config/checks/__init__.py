@@ -9,10 +9,15 @@ from gateway.config.checks.http import check_http
 from gateway.config.checks.keys import check_keys
 from gateway.config.checks.services import check_services
 from gateway.config.checks.storage import check_storage
+from gateway.config.checks.views import check_views
+from gateway.config.checks.work import check_work
 from gateway.config.report import Report
 from gateway.config.schema import Config
 
-_CHECKS = (check_storage, check_catalog, check_access, check_http, check_services, check_keys, check_cache)
+_CHECKS = (
+    *(check_storage, check_catalog, check_access, check_http, check_services, check_keys, check_cache),
+    *(check_work, check_views),
+)
 
 
 def check(config: Config, report: Report) -> None:

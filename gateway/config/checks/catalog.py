@@ -7,9 +7,10 @@ from collections.abc import Callable
 from gateway.config.checks.overlap import Placed, warn_of_overlaps
 from gateway.config.checks.storage import Coverage, find_location
 from gateway.config.checks.unique import Unique
+from gateway.config.checks.view_place import PlacedView, check_view_places
 from gateway.config.path import Path
 from gateway.config.report import Report
-from gateway.config.schema import Config, SchemaConfig, ShareConfig, TableConfig
+from gateway.config.schema import Config, SchemaConfig, ShareConfig, TableConfig, ViewConfig
 from gateway.domain.location import Location
 from gateway.domain.name import check_schema_name, check_share_name, check_table_name, fold
 from gateway.domain.principal import ALL_SHARES
@@ -34,6 +35,7 @@ class _Catalog:
         self._share_ids = Unique(report, "is the id of {first} already")
         self._table_ids: dict[str, tuple[Location, Path]] = {}
         self._placed: list[Placed] = []
+        self._views: list[PlacedView] = []
 
     def check(self) -> None:
         names = Unique(self._report, _SAME_NAME)
@@ -47,6 +49,7 @@ class _Catalog:
             self._check_modes(share.access_modes, (*path, "accessModes"))
             self._check_schemas(share, path)
         warn_of_overlaps(self._placed, self._report)
+        check_view_places(self._config, self._views, self._placed, self._report)
 
     def _check_schemas(self, share: ShareConfig, above: Path) -> None:
         names = Unique(self._report, _SAME_NAME)
@@ -65,6 +68,25 @@ class _Catalog:
             if is_dir:
                 self._check_dir(table, path)
             self._check_locations(table, f"{share.name}.{schema.name}.{table.name}", path, is_dir=is_dir)
+        for number, view in enumerate(schema.views):
+            path = (*above, "views", number)
+            self._check_name(view.name, (*path, "name"), check_table_name, names)
+            self._check_modes(view.access_modes, (*path, "accessModes"))
+            self._check_view(view, f"{share.name}.{schema.name}.{view.name}", path)
+
+    def _check_view(self, view: ViewConfig, name: str, path: Path) -> None:
+        location = self._check_location(view.location, (*path, "location"), is_dir=False)
+        if location is None:
+            return
+        if self._config.storages is None:
+            message = "needs an entry in storages that covers it: views are written there"
+            self._report.fault((*path, "location"), message, view.location)
+        elif location.is_root:
+            message = "is the root of its bucket or container: name a directory below it, for this view alone"
+            self._report.fault((*path, "location"), message, view.location)
+        if view.id:
+            self._check_id(view.id, location, (*path, "id"))
+        self._views.append(PlacedView(path=path, name=name, location=location))
 
     def _check_locations(self, table: TableConfig, name: str, path: Path, *, is_dir: bool) -> None:
         location = self._check_location(table.location, (*path, "location"), is_dir=is_dir)

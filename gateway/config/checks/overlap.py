@@ -42,13 +42,22 @@ def warn_of_overlaps(tables: Iterable[Placed], report: Report) -> None:
     every, dirs = _index(placed), _index(table for table in placed if table.is_dir)
     for inner in placed:
         for location in inner.locations:
-            for place in _upwards(location):
+            for place in upwards(location):
                 for outer in [table for table in dirs.get(place, ()) if table.is_strange_to(inner)]:
                     message = f"opens {inner.name} of another share too, which lies below it"
                     _warn(outer, f"{message}: move one of them, or share the outer one by url only", report)
                     # Once is enough, and keeps the work small where one directory holds all the others.
                     dirs[place].remove(outer)
     _warn_of_parts(placed, every, report)
+
+
+def upwards(location: Location) -> Iterator[_Identity]:
+    """Return the place itself, and then each one above it."""
+    scheme, authority, path = location.identity
+    yield scheme, authority, path
+    while path:
+        path = path.rpartition("/")[0]
+        yield scheme, authority, path
 
 
 def _warn_of_parts(placed: Iterable[Placed], every: dict[_Identity, list[Placed]], report: Report) -> None:
@@ -67,7 +76,7 @@ def _warn_of_parts(placed: Iterable[Placed], every: dict[_Identity, list[Placed]
 
 def _find_around(inner: Placed, every: dict[_Identity, list[Placed]]) -> Placed | None:
     for location in inner.locations:
-        for place in _upwards(location):
+        for place in upwards(location):
             if place == location.identity:
                 continue
             for outer in every.get(place, ()):
@@ -91,12 +100,3 @@ def _index(tables: Iterable[Placed]) -> dict[_Identity, list[Placed]]:
                 known.add(table.share)
                 found.setdefault(place, []).append(table)
     return found
-
-
-def _upwards(location: Location) -> Iterator[_Identity]:
-    """Return the place itself, and then each one above it."""
-    scheme, authority, path = location.identity
-    yield scheme, authority, path
-    while path:
-        path = path.rpartition("/")[0]
-        yield scheme, authority, path

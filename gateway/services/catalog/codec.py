@@ -36,15 +36,17 @@ def schema_to_proto(schema: Schema) -> pb.Schema:
 
 
 def table_to_proto(table: Table) -> pb.Table:
+    """Return a table as callers are shown it: one that is nowhere yet has no directory to offer."""
+    modes = [mode for mode in table.access_modes if table.is_placed or mode is not AccessMode.DIR]
     return pb.Table(
         name=table.name.table,
         schema=table.name.schema,
         share=table.name.share,
         share_id=table.share_id,
         id=table.id,
-        location=table.location.text,
+        location=table.location.text if table.is_placed else "",
         auxiliary_locations=[location.text for location in table.auxiliary_locations],
-        access_modes=[_ACCESS_MODES[mode] for mode in table.access_modes],
+        access_modes=[_ACCESS_MODES[mode] for mode in modes],
         r2_credentials=table.r2_credentials,
     )
 

@@ -58,6 +58,7 @@ class GrantCache:
             access_modes=table.access_modes,
             history_shared=table.history_shared,
             start_version=table.start_version,
+            holds_shown_only=table.holds_shown_only,
             freshness=table.freshness,
             revoked_at=revoked_at,
             generation=generation,

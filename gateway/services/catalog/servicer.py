@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import TypeVar, cast
@@ -31,6 +31,7 @@ from gateway.services.catalog.operation import Operation
 from gateway.services.catalog.paging import Page, Pages
 from gateway.services.catalog.quoting import quoted
 from gateway.services.catalog.trail import Call, Trail
+from gateway.services.catalog.views import Resolved, Views
 from gateway.v1 import catalog_pb2 as pb
 from gateway.v1 import catalog_pb2_grpc
 
@@ -47,10 +48,12 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServicer):
         store: CatalogStore,
         signer: GrantSigner,
         page_keys: Keys,
+        views: Views,
         audit: AuditLog,
         clock: Clock,
     ) -> None:
         self._store = store
+        self._views = views
         self._callers = Callers(store, clock)
         self._grants = GrantCache(signer, clock)
         self._pages = Pages(page_keys)
@@ -63,13 +66,21 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServicer):
         operation = Operation("Resolve", name.share, name.schema, name.table)
         async with self._asking(operation, request.caller, context) as (asker, call):
             audiences = audiences_from_proto(request.audiences)
-            table = _existing(await self._store.find_table(asker.principal, name), "table", str(name))
+            entry = _existing(await self._store.find_table(asker.principal, name), "table", str(name))
+            # Of what was found: content may come in between.
             generation = self._store.generation
+            asked = request.query if request.HasField("query") else None
+            resolved = await self._views.resolve(asker.principal, entry, asked)
+            if not resolved.is_ready:
+                self._trail.note_answer(call, asker)
+                return _waiting(asker, resolved)
+            table = resolved.table
             signed = [self._grants.find_or_sign(asker, table, generation, audience) for audience in audiences]
             expires_at = min(grant.expires_at for grant in signed)
             await self._trail.keep_grant(call, asker, table, audiences, expires_at)
         return pb.ResolveResponse(
             principal=asker.principal.name,
+            query=resolved.query,
             table=table_to_proto(table),
             grants=[grant.token for grant in signed],
             expires_at_ms=_milliseconds(expires_at),
@@ -119,44 +130,54 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServicer):
         return answer
 
     async def _listed(
-        self, asker: Asker, page: Page, list_page: Callable[[Principal, Page], Awaitable[Answer]]
+        self, asker: Asker, page: Page, list_page: Callable[[Principal, Page], Awaitable[tuple[Answer, bool]]]
     ) -> Answer:
         """Return the page as it was answered before, while the content is the same."""
         key = ListKey(self._store.generation, asker.principal, page)
         if (known := self._lists.find(key)) is not None:
             return cast("Answer", known)
-        answer = await list_page(asker.principal, page)
+        answer, is_lasting = await list_page(asker.principal, page)
         # Content that came in between belongs to another key.
-        if self._store.generation == key.generation:
+        if is_lasting and self._store.generation == key.generation:
             self._lists.keep(key, answer)
         return answer
 
-    async def _list_shares(self, principal: Principal, page: Page) -> pb.ListSharesResponse:
+    async def _list_shares(self, principal: Principal, page: Page) -> tuple[pb.ListSharesResponse, bool]:
         (after,) = page.after
         found = await self._store.list_shares(principal, after=after, limit=page.limit)
         shares, token = self._pages.close(page, found, _share_key, share_to_proto)
-        return pb.ListSharesResponse(items=shares, next_page_token=token, principal=principal.name)
+        return pb.ListSharesResponse(items=shares, next_page_token=token, principal=principal.name), True
 
-    async def _list_schemas(self, principal: Principal, page: Page) -> pb.ListSchemasResponse:
+    async def _list_schemas(self, principal: Principal, page: Page) -> tuple[pb.ListSchemasResponse, bool]:
         share, (after,) = page.operation.share, page.after
         found = await self._store.list_schemas(principal, share, after=after, limit=page.limit)
         existing = _existing(found, "share", share)
         schemas, token = self._pages.close(page, existing, _schema_key, schema_to_proto)
-        return pb.ListSchemasResponse(items=schemas, next_page_token=token, principal=principal.name)
+        return pb.ListSchemasResponse(items=schemas, next_page_token=token, principal=principal.name), True
 
-    async def _list_tables(self, principal: Principal, page: Page) -> pb.ListTablesResponse:
+    async def _list_tables(self, principal: Principal, page: Page) -> tuple[pb.ListTablesResponse, bool]:
         share, schema, (after,) = page.operation.share, page.operation.schema, page.after
         found = await self._store.list_tables(principal, share, schema, after=after, limit=page.limit)
-        existing = _existing(found, "schema", f"{share}.{schema}")
+        existing, is_lasting = await self._placed(principal, _existing(found, "schema", f"{share}.{schema}"))
         tables, token = self._pages.close(page, existing, _table_key, table_to_proto)
-        return pb.ListTablesResponse(items=tables, next_page_token=token, principal=principal.name)
+        answer = pb.ListTablesResponse(items=tables, next_page_token=token, principal=principal.name)
+        return answer, is_lasting
 
-    async def _list_all_tables(self, principal: Principal, page: Page) -> pb.ListAllTablesResponse:
+    async def _list_all_tables(
+        self, principal: Principal, page: Page
+    ) -> tuple[pb.ListAllTablesResponse, bool]:
         share, (schema, table) = page.operation.share, page.after
         found = await self._store.list_all_tables(principal, share, after=(schema, table), limit=page.limit)
-        existing = _existing(found, "share", share)
+        existing, is_lasting = await self._placed(principal, _existing(found, "share", share))
         tables, token = self._pages.close(page, existing, _schema_and_table_key, table_to_proto)
-        return pb.ListAllTablesResponse(items=tables, next_page_token=token, principal=principal.name)
+        answer = pb.ListAllTablesResponse(items=tables, next_page_token=token, principal=principal.name)
+        return answer, is_lasting
+
+    async def _placed(self, principal: Principal, tables: Sequence[Table]) -> tuple[Sequence[Table], bool]:
+        """Return tables with the places of views, and whether that holds as long as the content does."""
+        if all(table.view is None for table in tables):
+            return tables, True
+        return await self._views.place(principal, tables), False
 
     @asynccontextmanager
     async def _asking(
@@ -179,6 +200,16 @@ class CatalogServicer(catalog_pb2_grpc.CatalogServicer):
             if asker is not None or not visitor.asks_as_edge(caller):
                 self._trail.note_error(call, error, visitor, asker)
             raise
+
+
+def _waiting(asker: Asker, resolved: Resolved) -> pb.ResolveResponse:
+    """Return the answer about a query that is not ready: it grants nothing."""
+    return pb.ResolveResponse(
+        principal=asker.principal.name,
+        table=table_to_proto(resolved.table),
+        query=resolved.query,
+        revoked_at_ms=_milliseconds(asker.principal.revoked_at or EPOCH),
+    )
 
 
 def _milliseconds(moment: datetime) -> int:

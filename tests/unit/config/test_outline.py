@@ -24,6 +24,7 @@ def test_entries_are_named_as_in_the_file():
         "accessModes",
         "r2Credentials",
         "freshness",
+        "indexEvery",
     ]
 
 

@@ -56,7 +56,7 @@ def test_several_headers_are_one() -> None:
         "=delta",
         "responseformat=",
         "responseformat=iceberg",
-        "asyncquery=true",
+        "asyncquery=maybe",
         "a=b=c",
     ],
 )

@@ -155,7 +155,7 @@ def test_a_refresh_of_a_later_page_is_refused(field: dict[str, Any]) -> None:
         {"version": 1, "refreshToken": ""},
         {"pageToken": "x", "refreshToken": "", "includeRefreshToken": None},
         {"pageToken": "", "includeRefreshToken": True},
-        {"idempotencyKey": 1, "idempotency_key": []},
+        {"idempotencyKey": "", "idempotency_key": None},
     ],
 )
 def test_what_says_nothing_contradicts_nothing(body: dict[str, Any]) -> None:

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from gateway.edge.signing import SignedPage
+from gateway.edge.signing import SignedPage, moment
 from gateway.errors import Unavailable
 from tests.compressed import Reader, plain
 from tests.fakes.http_connection import MemoryConnection
-from tests.fakes.services import FakeTable
+from tests.fakes.services import FAR_MS, FakeTable
 from tests.http import FINAL_CHUNK
 from tests.unit.edge.conftest import AUTH, BASE, Edge, make_world, start_edge
 
@@ -214,3 +214,21 @@ async def settled_pages(edge: Edge) -> int:
         made = edge.services.snapshot.pages
         await asyncio.sleep(0.2)
     return made
+
+
+async def test_the_closing_event_says_when_the_last_of_the_urls_ends(edge: Edge) -> None:
+    edge.services.presign.step_ms = 5
+    await edge.post(LARGE)
+    assert (await edge.settled()).expires_at == moment(FAR_MS + 2 * 5)
+    assert [event.expires_at for event in edge.audit.appended] == [moment(FAR_MS)]
+
+
+async def test_a_client_that_leaves_during_a_page_counts_as_having_its_urls(edge: Edge) -> None:
+    connection = edge.server.connect()
+    connection.protocol.pause_writing()
+    waiting = asyncio.create_task(connection.request("POST", BASE + LARGE, AUTH))
+    await connection.wait_for_output(b"\r\n\r\n")
+    connection.disconnect()
+    await waiting
+    closing = await edge.settled()
+    assert (closing.outcome, closing.files, closing.expires_at) == ("CLIENT_GONE", 300, moment(FAR_MS))

@@ -30,6 +30,7 @@ from gateway.services.catalog.servicer import CatalogServicer
 from gateway.v1 import catalog_pb2 as pb
 from tests.fakes.audit import FakeAuditLog
 from tests.fakes.catalog_store import FakeCatalogStore, RecordingCatalogStore
+from tests.fakes.views import fake_views
 from tests.unit.services.catalog.calls import NOON, FakeClock, FakeContext
 
 KEY = Ed25519PrivateKey.generate()
@@ -103,7 +104,12 @@ def make_bench(content: dict[str, Any], page_keys: Keys = PAGE_KEYS) -> Bench:
     catalog = YamlCatalog(build_index(Config.model_validate(content)))
     store = RecordingCatalogStore(catalog)
     servicer = CatalogServicer(
-        store=store, signer=GrantSigner("k1", KEY, clock), page_keys=page_keys, audit=audit, clock=clock
+        store=store,
+        signer=GrantSigner("k1", KEY, clock),
+        page_keys=page_keys,
+        views=fake_views(clock),
+        audit=audit,
+        clock=clock,
     )
     return Bench(servicer, catalog, store, audit, clock)
 
@@ -400,6 +406,7 @@ def fake_bench() -> Bench:
         store=store,
         signer=GrantSigner("k1", KEY, bench.clock),
         page_keys=PAGE_KEYS,
+        views=fake_views(bench.clock),
         audit=bench.audit,
         clock=bench.clock,
     )
