@@ -59,6 +59,7 @@ class PrincipalReader:
             shares=_folded(config.shares),
             disabled=config.disabled,
             revoked_at=config.revoked_at,
+            properties=tuple(sorted(config.properties.items())),
         )
         self._add_recipient(principal, path)
         for number, token in enumerate(config.tokens):

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Final
 
 from gateway.adapters.catalog_index import ShareIndex, Sorted, sort_items
+from gateway.config.checks.storage import location_or_none
 from gateway.config.faults import Fault
-from gateway.config.schema import SchemaConfig, ShareConfig, TableConfig
+from gateway.config.schema import SchemaConfig, ShareConfig, TableConfig, ViewConfig
+from gateway.config.views.compiling import Compiled
 from gateway.domain.location import Location, parse_location
 from gateway.domain.name import TableName, fold
 from gateway.domain.table import AccessMode, Schema, Share, Table
+from gateway.domain.view import Source, View
 from gateway.errors import InvalidArgument
 
 # Ids of what the configuration gives none: the same for the same name, on every replica and for ever.
@@ -23,13 +26,23 @@ _DEFAULT_MODES: Final = (AccessMode.URL,)
 class ShareReader:
     """Reads shares whose names ``load`` has checked, and keeps every fault that it finds on the way."""
 
-    def __init__(self, faults: list[Fault], freshness: timedelta = timedelta(0)) -> None:
+    def __init__(
+        self,
+        faults: list[Fault],
+        freshness: timedelta = timedelta(0),
+        views: Mapping[tuple[str, str, str], Compiled] | None = None,
+    ) -> None:
         self._faults = faults
         # Of tables that do not say.
         self._freshness = freshness
+        # The queries of views, by folded names.
+        self._compiled = views or {}
+        self._sources: dict[tuple[str, str, str], Source] = {}
 
     def read(self, configs: Iterable[ShareConfig]) -> dict[str, ShareIndex]:
         """Return the shares by folded name."""
+        configs = tuple(configs)
+        self._sources = self._find_sources(configs)
         return {
             fold(config.name): self._read_share(config, f"shares[{number}]")
             for number, config in enumerate(configs)
@@ -48,7 +61,9 @@ class ShareReader:
         every: dict[tuple[str, str], Table] = {}
         for number, schema in enumerate(config.schemas):
             key = fold(schema.name)
-            found = dict(self._read_tables(share, config, schema, f"{path}.schemas[{number}]"))
+            place = f"{path}.schemas[{number}]"
+            found = dict(self._read_tables(share, config, schema, place))
+            found |= self._read_views(share, config, schema, place)
             schemas[key] = Schema(name=schema.name, share=share.name)
             tables[key] = sort_items(found)
             every |= {(key, table_key): table for table_key, table in found.items()}
@@ -80,6 +95,62 @@ class ShareReader:
                     freshness=self._freshness if table.freshness is None else table.freshness,
                 ),
             )
+
+    def _read_views(
+        self, share: Share, config: ShareConfig, schema: SchemaConfig, path: str
+    ) -> Iterator[tuple[str, Table]]:
+        for number, entry in enumerate(schema.views):
+            name = TableName(share.name, schema.name, entry.name)
+            root = self._find_location(entry.location, f"{path}.views[{number}].location")
+            compiled = self._compiled.get(name.key)
+            # What has no query was reported, or stands on a table that was.
+            if root is None or compiled is None or not self._sources.keys() >= set(compiled.sources):
+                continue
+            yield (
+                name.key[2],
+                Table(
+                    name=name,
+                    id=entry.id or _new_id("table", ".".join(name.key)),
+                    share_id=share.id,
+                    location=root,
+                    access_modes=entry.access_modes or config.access_modes or _DEFAULT_MODES,
+                    freshness=self._freshness,
+                    view=self._view(entry, compiled, root),
+                    holds_shown_only=True,
+                ),
+            )
+
+    def _view(self, entry: ViewConfig, compiled: Compiled, root: Location) -> View:
+        return View(
+            query=compiled.query,
+            sources=tuple(self._sources[key] for key in compiled.sources),
+            properties=compiled.properties,
+            is_appendable=compiled.is_appendable,
+            uses_clock=compiled.uses_clock,
+            root=root,
+            max_staleness=entry.max_staleness,
+            refresh_every=entry.refresh_every,
+        )
+
+    def _find_sources(self, configs: Iterable[ShareConfig]) -> dict[tuple[str, str, str], Source]:
+        wanted = {key for compiled in self._compiled.values() for key in compiled.sources}
+        if not wanted:
+            return {}
+        names = [
+            (TableName(share.name, schema.name, table.name), table)
+            for share in configs
+            for schema in share.schemas
+            for table in schema.tables
+        ]
+        return {
+            name.key: Source(
+                name=name,
+                location=location,
+                auxiliary_locations=tuple(filter(None, map(location_or_none, table.auxiliary_locations))),
+            )
+            for name, table in names
+            if name.key in wanted and (location := location_or_none(table.location)) is not None
+        }
 
     def _auxiliary_locations(self, table: TableConfig, path: str) -> Iterator[Location]:
         for number, text in enumerate(table.auxiliary_locations):

@@ -17,9 +17,11 @@ from gateway.adapters.catalog_principals import PrincipalReader
 from gateway.adapters.catalog_shares import ShareReader
 from gateway.config.faults import ConfigError, Fault
 from gateway.config.schema import Config
+from gateway.config.views.building import compile_views
 from gateway.domain.name import TableName, fold
 from gateway.domain.principal import Principal
 from gateway.domain.table import Schema, Share, Table
+from gateway.domain.view import View
 
 
 class YamlCatalog:
@@ -95,7 +97,9 @@ class YamlCatalog:
 def build_index(config: Config) -> CatalogIndex:
     """Return the catalog of a configuration; raise ``ConfigError`` with all that is wrong with it."""
     faults: list[Fault] = []
-    shares = ShareReader(faults, config.snapshots.freshness).read(config.shares)
+    compiled, wrong = compile_views(config)
+    faults += wrong
+    shares = ShareReader(faults, config.snapshots.freshness, compiled).read(config.shares)
     principals = PrincipalReader(faults).read(config)
     if faults:
         raise ConfigError(faults)
@@ -147,9 +151,21 @@ def _content(shares: Mapping[str, ShareIndex], principals: PrincipalIndex) -> It
                 table.start_version,
                 table.r2_credentials,
                 table.freshness,
+                *_view_content(table.view),
             )
     for principal in sorted(_principals(principals), key=lambda principal: principal.name):
         permissions = sorted(permission.value for permission in principal.permissions)
         shares_seen = sorted(principal.shares)
         state = principal.disabled, principal.revoked_at
-        yield principal.name, principal.kind.value, state, permissions, shares_seen
+        # Added only where there are any: what has none is the same as it was before there could be.
+        properties = (principal.properties,) if principal.properties else ()
+        yield principal.name, principal.kind.value, state, permissions, shares_seen, *properties
+
+
+def _view_content(view: View | None) -> tuple[object, ...]:
+    if view is None:
+        return ()
+    sources = [
+        (str(source.name), *(location.text for location in source.locations)) for source in view.sources
+    ]
+    return view.query, sources, view.properties, view.root.text, view.max_staleness, view.refresh_every

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from gateway.config.schema import Config, TableConfig
+from gateway.config.checks.storage import Coverage
+from gateway.config.schema import Config, StorageConfig, TableConfig
 from gateway.domain.location import Location, parse_location
 
 # Who serves a scheme in a file without ``storages``, by its standard credential chain.
@@ -62,6 +63,14 @@ def plan_storages(config: Config) -> tuple[PlannedStorage, ...]:
         )
         for entry in config.storages
     )
+
+
+def covering_storages(config: Config, places: Iterable[str]) -> tuple[StorageConfig, ...]:
+    """Return the entries that cover some places of a loaded configuration."""
+    entries = config.storages or ()
+    coverage = Coverage(entries)
+    numbers = {coverage.find(parse_location(place)) for place in places if place}
+    return tuple(entry for number, entry in enumerate(entries) if number in numbers)
 
 
 def tables_of(config: Config) -> Iterator[tuple[str, TableConfig]]:

@@ -1,4 +1,4 @@
-"""Where the tables of a configuration are, and how they are offered, as far as that can be understood."""
+"""Where the tables and views of a configuration are and how they are offered, as far as can be understood."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from gateway.config.broken import Broken
 from gateway.config.checks.storage import location_or_none
 from gateway.config.path import Path
-from gateway.config.schema import Config, ShareConfig, TableConfig
+from gateway.config.schema import Config, ShareConfig, TableConfig, ViewConfig
 from gateway.domain.location import Location
 from gateway.domain.table import AccessMode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """One of a table's locations."""
+    """One of a table's locations, or where a view is made."""
 
     path: Path
     # Share, schema and table, for people.
@@ -25,26 +25,35 @@ class Placed:
 
 
 def find_placed(config: Config, broken: Broken) -> Iterator[Placed]:
-    """Return each location of each table, without those that are made up or are none."""
+    """Return each location of each table and view, without those that are made up or are none."""
     for i, share in enumerate(config.shares):
-        for j, schema in enumerate(share.schemas):
-            for k, table in enumerate(schema.tables):
-                above: Path = ("shares", i)
-                path = (*above, "schemas", j, "tables", k)
-                if not broken.spares((*above, "accessModes"), (*path, "accessModes")):
-                    continue
-                name = f"{share.name}.{schema.name}.{table.name}"
-                for place, location in _locations(path, table, broken):
-                    yield Placed(path=place, table=name, location=location, modes=_modes(share, table))
+        above: Path = ("shares", i)
+        for path, schema, table in _entries(share, above):
+            if not broken.spares((*above, "accessModes"), (*path, "accessModes")):
+                continue
+            name = f"{share.name}.{schema}.{table.name}"
+            for place, location in _locations(path, table, broken):
+                yield Placed(path=place, table=name, location=location, modes=_modes(share, table))
 
 
-def _modes(share: ShareConfig, table: TableConfig) -> tuple[AccessMode, ...]:
+def _entries(share: ShareConfig, above: Path) -> Iterator[tuple[Path, str, TableConfig | ViewConfig]]:
+    for number, schema in enumerate(share.schemas):
+        path = (*above, "schemas", number)
+        for index, table in enumerate(schema.tables):
+            yield (*path, "tables", index), schema.name, table
+        for index, view in enumerate(schema.views):
+            yield (*path, "views", index), schema.name, view
+
+
+def _modes(share: ShareConfig, table: TableConfig | ViewConfig) -> tuple[AccessMode, ...]:
     return table.access_modes or share.access_modes or (AccessMode.URL,)
 
 
-def _locations(path: Path, table: TableConfig, broken: Broken) -> Iterator[tuple[Path, Location]]:
+def _locations(
+    path: Path, table: TableConfig | ViewConfig, broken: Broken
+) -> Iterator[tuple[Path, Location]]:
     texts = [((*path, "location"), table.location)]
-    for number, text in enumerate(table.auxiliary_locations):
+    for number, text in enumerate(table.auxiliary_locations if isinstance(table, TableConfig) else ()):
         texts.append(((*path, "auxiliaryLocations", number), text))
     for place, text in texts:
         location = location_or_none(text) if broken.spares(place) else None

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
-import secrets
-import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -18,23 +15,30 @@ from typing import Final
 from grpc import aio
 
 from gateway.adapters.audit_log import AuditSettings, LenientAuditLog, audit_log
+from gateway.adapters.audit_shipping import Shipping
 from gateway.adapters.cache.process import Signing, open_cache
 from gateway.adapters.catalog_yaml import YamlCatalog, build_index
 from gateway.adapters.credential_metrics import CredentialMetrics
+from gateway.adapters.job_queue import StateJobQueue
 from gateway.adapters.keyring import Keyring, open_keyring
 from gateway.adapters.loop_lag import measured_loop
 from gateway.adapters.metrics import PrometheusMetrics
 from gateway.adapters.ops_server import serve_ops
-from gateway.adapters.storage_plan import LocalRoots
+from gateway.adapters.state import open_state
+from gateway.adapters.storage_plan import LocalRoots, covering_storages
 from gateway.adapters.storages import OpenStorages, StorageProcess
 from gateway.adapters.url_metrics import UrlMetrics
+from gateway.adapters.view_check import check_view_columns, reads_tables
 from gateway.bootstrap.edge import EdgeParts, Rates, public_url, serve_edge
 from gateway.bootstrap.given import Given, Operations
+from gateway.bootstrap.landing import audit_directory, shipping
 from gateway.bootstrap.readiness import Readiness
 from gateway.bootstrap.reload import Reloader
+from gateway.bootstrap.replica import replica_name
 from gateway.bootstrap.services import WIRE_NAMES, Parts, build_service
+from gateway.config.faults import ConfigError
 from gateway.config.load import Loaded
-from gateway.config.schema import Config, ServiceName
+from gateway.config.schema import Config, ServiceName, has_views
 from gateway.domain.audit import AuditEvent
 from gateway.domain.key import Purpose
 from gateway.errors import Internal
@@ -98,6 +102,7 @@ class _Process:
         self._local = LocalChannel(self._metrics)
         self._health = Health()
         self._rates = Rates(config)
+        self._checking: asyncio.Task[None] | None = None
         self._run = [name for name in ServiceName if name in config.services.run]
 
     @property
@@ -108,11 +113,17 @@ class _Process:
         """Open what the parts stand on."""
         config = self._config
         self._keyring: Keyring = await asyncio.to_thread(open_keyring, config, Path(config.state_dir))
+        self._shipping = await self._open_shipping()
         self._audit: AuditLog = await self._open_audit()
         self._catalog = YamlCatalog(await asyncio.to_thread(build_index, self._catalog_config(config)))
         self._metrics.set_config(self._catalog.generation, utcnow())
         self._roots = LocalRoots(config)
         self._storages = await self._open_storages(config)
+        self._state = await self._stack.enter_async_context(open_state(config, self._storages))
+        if ServiceName.CATALOG in self._run and has_views(config):
+            await self._state.prove_at_start()
+        self._stack.push_async_callback(self._stop_checking)
+        await self._start_checking(config)
 
     async def start_services(self) -> None:
         """Register the services on the local channel and, where there is a listener, on the network."""
@@ -121,6 +132,10 @@ class _Process:
             keyring=self._keyring,
             catalog=self._catalog,
             storages=self._storages,
+            state=self._state,
+            jobs=StateJobQueue(
+                self._state, worker=replica_name(), lease=self._config.pipeline.lease_time, clock=utcnow
+            ),
             audit=self._audit,
             registry=self._metrics.registry,
             clock=utcnow,
@@ -185,6 +200,8 @@ class _Process:
 
     async def drain(self, ops: Operations) -> None:
         ops.drain()
+        if self._shipping is not None:
+            self._shipping.begin_stop()
         await self._health.stop()
 
     async def _apply(self, config: Config) -> str:
@@ -194,14 +211,44 @@ class _Process:
         await self._roots.reload(config)
         self._rates.replace(config)
         self._catalog.replace(index)
+        await self._start_checking(config)
         return self._catalog.generation
+
+    async def _start_checking(self, config: Config) -> None:
+        """Look beside all else whether columns are there: who changes a table must hold up nothing by it."""
+        await self._stop_checking()
+        if reads_tables(config):
+            self._checking = asyncio.create_task(self._tell_of_views(config))
+
+    async def _stop_checking(self) -> None:
+        if self._checking is not None:
+            await _cancelled(self._checking)
+
+    async def _tell_of_views(self, config: Config) -> None:
+        try:
+            checked = await check_view_columns(config, self._storages)
+        except Exception:
+            log.exception("the columns of views cannot be checked")
+            return
+        if checked.faults:
+            faults = ConfigError(checked.faults)
+            log.error("views that cannot be refreshed until they are put right: %s", faults)
+        for warning in checked.warnings:
+            log.warning("configuration: %s", warning)
 
     def _catalog_config(self, config: Config) -> Config:
         # Only the catalog's own process holds the catalog.
         return config if ServiceName.CATALOG in self._run else config.model_copy(update={"shares": ()})
 
     def _storage_config(self, config: Config) -> Config:
-        return config if _STORING & set(self._run) else config.model_copy(update={"storages": ()})
+        run = set(self._run)
+        if _STORING & run:
+            return config
+        # No identity that opens a table: only those of what the process itself keeps in a store.
+        places = [config.state.location] if ServiceName.CATALOG in run else []
+        if _AUDITED & run:
+            places.append(config.usage.landing)
+        return config.model_copy(update={"storages": covering_storages(config, places)})
 
     async def _open_storages(self, config: Config) -> OpenStorages:
         keys = self._keyring.keys(Purpose.LOCAL_URL) if ServiceName.PRESIGN in self._run else None
@@ -224,15 +271,21 @@ class _Process:
         metrics = UrlMetrics(self._metrics.registry)
         return Signing(metrics=metrics, public_url=settings.public_url, url_keys=settings.url_keys)
 
+    async def _open_shipping(self) -> Shipping | None:
+        """Before the audit log, so that its last segment is closed when shipping ends."""
+        if not _AUDITED & set(self._run):
+            return None
+        return await self._stack.enter_async_context(shipping(self._config, self._metrics.registry))
+
     async def _open_audit(self) -> AuditLog:
         if not _AUDITED & set(self._run):
             return _NoAuditLog()
-        settings, state = self._config.audit, Path(self._config.state_dir)
+        settings = self._config.audit
         strict = await self._stack.enter_async_context(
             audit_log(
                 AuditSettings(
-                    directory=Path(settings.directory) if settings.directory else state / "audit",
-                    replica=_replica(),
+                    directory=audit_directory(self._config),
+                    replica=replica_name(),
                     segment_bytes=settings.segment_bytes,
                     segment_age=settings.segment_age,
                 ),
@@ -251,12 +304,6 @@ class _NoAuditLog:
 
     def note(self, event: AuditEvent) -> None:
         raise Internal("this process keeps no audit log")
-
-
-def _replica() -> str:
-    """Return a name for this process that no other has."""
-    host = re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:40]
-    return f"{host}-{secrets.token_hex(4)}"
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

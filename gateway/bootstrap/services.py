@@ -15,17 +15,22 @@ from gateway.adapters.snapshot_metrics import PrometheusSnapshotMetrics
 from gateway.config.schema import Config, ServiceName
 from gateway.domain.grant import Audience
 from gateway.domain.key import Purpose
-from gateway.ports import AuditLog, CatalogStore, Clock, Storages
+from gateway.ports import AuditLog, CatalogStore, Clock, Jobs, StateStore, Storages
 from gateway.rpc.grant import GrantVerifier
 from gateway.services.catalog.grant_signer import GrantSigner
+from gateway.services.catalog.queries import Queries
 from gateway.services.catalog.servicer import CatalogServicer
+from gateway.services.catalog.showings import Showings
+from gateway.services.catalog.views import Views
 from gateway.services.presign.servicer import PresignServicer
 from gateway.services.snapshot.answer.rendered import RenderedPages
 from gateway.services.snapshot.change_query import ChangeQueries
 from gateway.services.snapshot.fault_log import FaultLog
 from gateway.services.snapshot.file_query import FileQueries, HintSettings
+from gateway.services.snapshot.index.shelf import MEMORY, IndexShelf
 from gateway.services.snapshot.paging import PageLimits
 from gateway.services.snapshot.servicer import SnapshotServicer
+from gateway.services.snapshot.state.index_loading import IndexLoader
 from gateway.services.snapshot.state.store import SnapshotStore
 from gateway.services.snapshot.token import FileTokens
 from gateway.services.vending.servicer import VendingServicer
@@ -50,6 +55,9 @@ class Parts:
     keyring: Keyring
     catalog: CatalogStore
     storages: Storages
+    # What replicas and workers share, and the jobs in it.
+    state: StateStore
+    jobs: Jobs
     audit: AuditLog
     registry: CollectorRegistry
     clock: Clock
@@ -66,16 +74,25 @@ def _catalog(parts: Parts) -> Register:
         store=parts.catalog,
         signer=GrantSigner(key_id, private_key, parts.clock),
         page_keys=parts.keyring.keys(Purpose.LIST_PAGE),
+        views=_views(parts),
         audit=parts.audit,
         clock=parts.clock,
     )
     return _adder(catalog_pb2_grpc.add_CatalogServicer_to_server, servicer)
 
 
+def _views(parts: Parts) -> Views:
+    keys = parts.keyring.keys(Purpose.LIST_PAGE)
+    showings = Showings(parts.state, parts.jobs, parts.clock)
+    return Views(showings, Queries(parts.state, keys, parts.clock))
+
+
 def _snapshot(parts: Parts) -> Register:
     config = parts.config
     metrics = PrometheusSnapshotMetrics(parts.registry)
-    store = SnapshotStore(memory=config.snapshots.memory, clock=parts.clock, metrics=metrics)
+    memory = config.snapshots.memory
+    shelf = IndexShelf(parts.state, metrics, memory=min(MEMORY, memory // 8))
+    store = SnapshotStore(memory=memory, clock=parts.clock, metrics=metrics, indexes=IndexLoader(shelf))
     tokens = FileTokens(
         page_keys=parts.keyring.keys(Purpose.FILE_PAGE),
         refresh_keys=parts.keyring.keys(Purpose.REFRESH),

@@ -24,6 +24,8 @@ COMMANDS: Final = {
     "keys": "keys",
     "verify-storage": "verify_storage",
     "revoke": "revoke",
+    "pipeline": "pipeline",
+    "usage": "usage",
     "compare": "compare",
     "version": "version",
 }
@@ -37,6 +39,8 @@ before sharing directories:
   sluice verify-storage --config server.yaml    prove that credentials open one directory and nothing else
 when a token or a credential has leaked:
   sluice revoke RECIPIENT --config server.yaml
+who was given what, views, and indexes of large tables (needs Spark):
+  sluice pipeline worker --config server.yaml
 
 `sluice COMMAND --help` tells more about each.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,13 +11,24 @@ from typing import Final
 
 from gateway.adapters.config_check import read_whole
 from gateway.adapters.storage_check import warn_of_storages
+from gateway.adapters.storages import OpenStorages, StorageProcess
+from gateway.adapters.view_check import ViewCheck, check_view_columns, reads_tables
 from gateway.commands.config_argument import add_config_argument
 from gateway.commands.fault_list import list_faults
 from gateway.config.faults import ConfigError, Fault
-from gateway.config.load import Loaded
+from gateway.config.load import Loaded, locate
 from gateway.config.purpose import has_keys, runs_everything
-from gateway.config.schema import Config, RecipientConfig, ServiceName, ShareConfig, StorageConfig
+from gateway.config.schema import (
+    Config,
+    RecipientConfig,
+    ServiceName,
+    ShareConfig,
+    StorageConfig,
+    TableConfig,
+    ViewConfig,
+)
 from gateway.domain.table import AccessMode
+from gateway.errors import GatewayError
 
 HELP = "check a configuration and say what it would serve"
 
@@ -53,7 +65,11 @@ def run(args: argparse.Namespace, env: Mapping[str, str]) -> int:
     if draft.faults or draft.config is None:
         _print_faults(file, draft.faults)
         return 1
-    loaded = Loaded(config=draft.config, warnings=draft.warnings)
+    checked = asyncio.run(_check_views(draft.config))
+    if checked.faults:
+        _print_faults(file, locate(checked.faults, file))
+        return 1
+    loaded = Loaded(config=draft.config, warnings=(*draft.warnings, *checked.warnings))
     for line in summarize(loaded, file, datetime.now(UTC)):
         print(line)
     return 0
@@ -73,6 +89,17 @@ def summarize(loaded: Loaded, file: Path, now: datetime) -> Iterator[str]:
     warnings += [*_token_warnings(config, now), *_revocation_warnings(config, now)]
     if warnings:
         yield from _list("warnings", f"{len(warnings):,}", warnings)
+
+
+async def _check_views(config: Config) -> ViewCheck:
+    """Look at the tables that views read, where the process that the file is for may do so."""
+    if not reads_tables(config):
+        return ViewCheck()
+    try:
+        async with OpenStorages(config, StorageProcess(public_url=config.public_url)) as storages:
+            return await check_view_columns(config, storages)
+    except (GatewayError, OSError) as exc:
+        return ViewCheck(warnings=(f"the columns of views are not checked: {exc}",))
 
 
 def _print_faults(file: Path, faults: Sequence[Fault]) -> None:
@@ -124,11 +151,15 @@ def _where(config: Config) -> str:
 def _count_tables(shares: Sequence[ShareConfig]) -> str:
     schemas = [schema for share in shares for schema in share.schemas]
     tables = sum(len(schema.tables) for schema in schemas)
-    return f"{len(shares):,} with {_count(len(schemas), 'schema')} and {_count(tables, 'table')}"
+    views = sum(len(schema.views) for schema in schemas)
+    counted = f"{len(shares):,} with {_count(len(schemas), 'schema')} and {_count(tables, 'table')}"
+    return f"{counted}, {_count(views, 'view')}" if views else counted
 
 
 def _share(share: ShareConfig) -> str:
-    tables = [table for schema in share.schemas for table in schema.tables]
+    tables: list[TableConfig | ViewConfig] = []
+    for schema in share.schemas:
+        tables += [*schema.tables, *schema.views]
     modes = {
         mode for table in tables for mode in table.access_modes or share.access_modes or (AccessMode.URL,)
     }

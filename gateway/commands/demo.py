@@ -23,6 +23,7 @@ from gateway.commands.greeting import Greeting, header_file
 from gateway.commands.serve import begin, run_until_stopped
 from gateway.config.load import Loaded, load
 from gateway.demo import s3_sample
+from gateway.demo.pipeline_sample import add_pipeline
 from gateway.demo.sample import SampleCatalog, ensure_sample
 from gateway.demo.state_lock import sole_user
 from gateway.errors import InvalidArgument, Unavailable
@@ -49,6 +50,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-s3", action="store_true", help="leave out the tables on an S3 store beside it, and the store"
     )
+    parser.add_argument(
+        "--pipeline",
+        action="store_true",
+        help="also share a view and have usage counted, for a worker to try the pipeline with (needs Java)",
+    )
 
 
 def run(args: argparse.Namespace, env: Mapping[str, str]) -> int:
@@ -57,14 +63,15 @@ def run(args: argparse.Namespace, env: Mapping[str, str]) -> int:
     state.mkdir(parents=True, exist_ok=True, mode=0o700)
     # The port before the tables are built: a taken one should not cost a minute.
     with sole_user(state), _bound(port) as sock:
-        return _serve(sock, state.absolute(), env, with_s3=not args.no_s3)
+        return _serve(sock, state.absolute(), env, args)
 
 
-def _serve(sock: socket.socket, state: Path, env: Mapping[str, str], *, with_s3: bool) -> int:
+def _serve(sock: socket.socket, state: Path, env: Mapping[str, str], args: argparse.Namespace) -> int:
     base_url = f"http://{_HOST}:{sock.getsockname()[1]}{_PREFIX}"
-    with _sample(state, with_s3=with_s3) as (sample, s3_storage):
+    with _sample(state, with_s3=not args.no_s3) as (sample, s3_storage):
         profile = state / "sample.share"
-        file = _prepare(state, profile, base_url, sample, s3_storage)
+        shared = what_is_shared(sample, s3_storage)
+        file = _prepare(state, profile, base_url, shared, with_pipeline=args.pipeline)
         # The demo is what it is: settings of the environment are for `serve`.
         own = {name: value for name, value in env.items() if not name.startswith("SLUICE_")}
 
@@ -73,7 +80,8 @@ def _serve(sock: socket.socket, state: Path, env: Mapping[str, str], *, with_s3:
 
         def greet(process: Running) -> None:
             greeting = Greeting(base_url=base_url, profile=profile, metrics=process.metrics_address)
-            print(greeting.to_text(with_s3=s3_storage is not None), flush=True)
+            text = greeting.to_text(with_s3=s3_storage is not None, with_pipeline=args.pipeline)
+            print(text, flush=True)
 
         return run_until_stopped(
             begin(source), source, file, on_start=greet, given=Given(http_sockets=(sock,))
@@ -132,7 +140,7 @@ def _bound(port: int) -> socket.socket:
 
 
 def _prepare(
-    state: Path, profile: Path, base_url: str, sample: SampleCatalog, s3_storage: dict[str, Any] | None
+    state: Path, profile: Path, base_url: str, shared: Mapping[str, Any], *, with_pipeline: bool
 ) -> Path:
     """Write what the demo serves below the state directory, and return the configuration file."""
     token, expires_at = _token(profile)
@@ -149,9 +157,11 @@ def _prepare(
         "stateDir": str(state / "state"),
         "metrics": {"listen": _metrics_listen(base_url)},
         "log": {"level": "warning"},
-        **what_is_shared(sample, s3_storage),
+        **shared,
         "recipients": [recipient],
     }
+    if with_pipeline:
+        add_pipeline(settings, state)
     file = state / "server.yaml"
     write_private(file, yaml.safe_dump(settings, sort_keys=False, allow_unicode=True), replace=True)
     return file

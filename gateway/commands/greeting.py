@@ -7,8 +7,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from gateway.demo.pipeline_sample import SCHEMA as VIEW_SCHEMA
+from gateway.demo.pipeline_sample import VIEW
 from gateway.demo.s3_access import BUCKET
 from gateway.demo.s3_sample import S3_TABLES, SCHEMA
+from gateway.demo.sample import SHARE
 
 _FIRST_COMMIT = "_delta_log/00000000000000000000.json"
 
@@ -25,8 +28,13 @@ class Greeting:
     # host:port of metrics and health.
     metrics: str
 
-    def to_text(self, *, with_s3: bool) -> str:
-        parts = [self._url_access(), *([self._on_s3()] if with_s3 else []), self._addresses()]
+    def to_text(self, *, with_s3: bool, with_pipeline: bool = False) -> str:
+        parts = [
+            self._url_access(),
+            *([self._on_s3()] if with_s3 else []),
+            *([self._with_worker()] if with_pipeline else []),
+            self._addresses(),
+        ]
         return "\n\n".join(parts)
 
     def _url_access(self) -> str:
@@ -53,8 +61,6 @@ List the tables:
 
     def _on_s3(self) -> str:
         table, neighbour = S3_TABLES[0], S3_TABLES[1]
-        config = str(self.profile.with_name("server.yaml"))
-        sluice = str(Path(sys.executable).with_name("sluice"))
         credentials = f"/shares/sample/schemas/{SCHEMA}/tables/{table.name}/temporary-table-credentials"
         return f"""\
 The tables of schema {SCHEMA} lie on an S3 store. Read one there with the same client, by signed URLs:
@@ -91,7 +97,23 @@ print(table.to_polars().collect())
 
 Prove that such keys open one directory and nothing else:
 
-{_shown(sluice)} verify-storage --config {shlex.quote(_shown(config))}"""
+{self._sluice("verify-storage")}"""
+
+    def _with_worker(self) -> str:
+        page = shlex.quote(_shown(str(self.profile.with_name("usage.html"))))
+        return f"""\
+A view is shared that Spark has to make first, and usage is counted. In another terminal, start a worker:
+
+{self._sluice("pipeline worker")} --metrics 127.0.0.1:0
+
+Read the view; until it is made, the answer says to try again:
+
+view = {f"{self.profile}#{SHARE}.{VIEW_SCHEMA}.{VIEW}"!r}
+print(delta_sharing.load_as_pandas(view))
+
+A minute later, see who was given what, as text and as a page:
+
+{self._sluice("usage")} --html {page}"""
 
     def _addresses(self) -> str:
         return f"""\
@@ -100,6 +122,11 @@ metrics   http://{self.metrics}/metrics
 health    http://{self.metrics}/healthz and /readyz
 
 Ctrl-C stops it."""
+
+    def _sluice(self, command: str) -> str:
+        sluice = str(Path(sys.executable).with_name("sluice"))
+        config = str(self.profile.with_name("server.yaml"))
+        return f"{_shown(sluice)} {command} --config {shlex.quote(_shown(config))}"
 
     def _curl(self, path: str, options: str = "") -> str:
         header = shlex.quote(f"@{header_file(self.profile)}")

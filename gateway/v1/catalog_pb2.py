@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18gateway/v1/catalog.proto\x12\ngateway.v1\"t\n\x06\x43\x61ller\x12\x16\n\x0ctoken_sha256\x18\x01 \x01(\x0cH\x00\x12\x30\n\x08identity\x18\x02 \x01(\x0b\x32\x1c.gateway.v1.VerifiedIdentityH\x00\x12\x13\n\trecipient\x18\x03 \x01(\tH\x00\x42\x0b\n\tpresented\"3\n\x10VerifiedIdentity\x12\x0e\n\x06issuer\x18\x01 \x01(\t\x12\x0f\n\x07subject\x18\x02 \x01(\t\"\xb2\x01\n\x05Share\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x03 \x01(\t\x12\x0f\n\x07\x63omment\x18\x04 \x01(\t\x12\x35\n\nproperties\x18\x05 \x03(\x0b\x32!.gateway.v1.Share.PropertiesEntry\x1a\x31\n\x0fPropertiesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"%\n\x06Schema\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05share\x18\x02 \x01(\t\"\xc7\x01\n\x05Table\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06schema\x18\x02 \x01(\t\x12\r\n\x05share\x18\x03 \x01(\t\x12\x10\n\x08share_id\x18\x04 \x01(\t\x12\n\n\x02id\x18\x05 \x01(\t\x12\x10\n\x08location\x18\x06 \x01(\t\x12\x1b\n\x13\x61uxiliary_locations\x18\x07 \x03(\t\x12,\n\x0c\x61\x63\x63\x65ss_modes\x18\x08 \x03(\x0e\x32\x16.gateway.v1.AccessMode\x12\x16\n\x0er2_credentials\x18\t \x01(\x08\"\x8b\x01\n\x0eResolveRequest\x12\"\n\x06\x63\x61ller\x18\x01 \x01(\x0b\x32\x12.gateway.v1.Caller\x12\r\n\x05share\x18\x02 \x01(\t\x12\x0e\n\x06schema\x18\x03 \x01(\t\x12\r\n\x05table\x18\x04 \x01(\t\x12\'\n\taudiences\x18\x05 \x03(\x0e\x32\x14.gateway.v1.Audience\"\x84\x01\n\x0fResolveResponse\x12\x11\n\tprincipal\x18\x01 \x01(\t\x12 \n\x05table\x18\x02 \x01(\x0b\x32\x11.gateway.v1.Table\x12\x0e\n\x06grants\x18\x03 \x03(\t\x12\x15\n\rexpires_at_ms\x18\x04 \x01(\x03\x12\x15\n\rrevoked_at_ms\x18\x05 \x01(\x03\"u\n\x11ListSharesRequest\x12\"\n\x06\x63\x61ller\x18\x01 \x01(\x0b\x32\x12.gateway.v1.Caller\x12\x18\n\x0bmax_results\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x03 \x01(\tB\x0e\n\x0c_max_results\"b\n\x12ListSharesResponse\x12 \n\x05items\x18\x01 \x03(\x0b\x32\x11.gateway.v1.Share\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x11\n\tprincipal\x18\x03 \x01(\t\"D\n\x0fGetShareRequest\x12\"\n\x06\x63\x61ller\x18\x01 \x01(\x0b\x32\x12.gateway.v1.Caller\x12\r\n\x05share\x18\x02 \x01(\t\"G\n\x10GetShareResponse\x12 \n\x05share\x18\x01 \x01(\x0b\x32\x11.gateway.v1.Share\x12\x11\n\tprincipal\x18\x02 \x01(\t\"\x85\x01\n\x12ListSchemasRequest\x12\"\n\x06\x63\x61ller\x18\x01 \x01(\x0b\x32\x12.gateway.v1.Caller\x12\r\n\x05share\x18\x02 \x01(\t\x12\x18\n\x0bmax_results\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x04 \x01(\tB\x0e\n\x0c_max_results\"d\n\x13ListSchemasResponse\x12!\n\x05items\x18\x01 \x03(\x0b\x32\x12.gateway.v1.Schema\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x11\n\tprincipal\x18\x03 \x01(\t\"\x94\x01\n\x11ListTablesRequest\x12\"\n\x06\x63\x61ller\x18\x01 \x01(\x0b\x32\x12.gateway.v1.Caller\x12\r\n\x05share\x18\x02 \x01(\t\x12\x0e\n\x06schema\x18\x03 \x01(\t\x12\x18\n\x0bmax_results\x18\x04 \x01(\rH\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x05 \x01(\tB\x0e\n\x0c_max_results\"b\n\x12ListTablesResponse\x12 \n\x05items\x18\x01 \x03(\x0b\x32\x11.gateway.v1.Table\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x11\n\tprincipal\x18\x03 \x01(\t\"\x87\x01\n\x14ListAllTablesRequest\x12\"\n\x06\x63\x61ller\x18\x01 \x01(\x0b\x32\x12.gateway.v1.Caller\x12\r\n\x05share\x18\x02 \x01(\t\x12\x18\n\x0bmax_results\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x04 \x01(\tB\x0e\n\x0c_max_results\"e\n\x15ListAllTablesResponse\x12 \n\x05items\x18\x01 \x03(\x0b\x32\x11.gateway.v1.Table\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x11\n\tprincipal\x18\x03 \x01(\t*g\n\x08\x41udience\x12\x18\n\x14\x41UDIENCE_UNSPECIFIED\x10\x00\x12\x15\n\x11\x41UDIENCE_SNAPSHOT\x10\x01\x12\x14\n\x10\x41UDIENCE_PRESIGN\x10\x02\x12\x14\n\x10\x41UDIENCE_VENDING\x10\x03*S\n\nAccessMode\x12\x1b\n\x17\x41\x43\x43\x45SS_MODE_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x41\x43\x43\x45SS_MODE_URL\x10\x01\x12\x13\n\x0f\x41\x43\x43\x45SS_MODE_DIR\x10\x02\x32\xd4\x03\n\x07\x43\x61talog\x12\x42\n\x07Resolve\x12\x1a.gateway.v1.ResolveRequest\x1a\x1b.gateway.v1.ResolveResponse\x12K\n\nListShares\x12\x1d.gateway.v1.ListSharesRequest\x1a\x1e.gateway.v1.ListSharesResponse\x12\x45\n\x08GetShare\x12\x1b.gateway.v1.GetShareRequest\x1a\x1c.gateway.v1.GetShareResponse\x12N\n\x0bListSchemas\x12\x1e.gateway.v1.ListSchemasRequest\x1a\x1f.gateway.v1.ListSchemasResponse\x12K\n\nListTables\x12\x1d.gateway.v1.ListTablesRequest\x1a\x1e.gateway.v1.ListTablesResponse\x12T\n\rListAllTables\x12 .gateway.v1.ListAllTablesRequest\x1a!.gateway.v1.ListAllTablesResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18gateway/v1/catalog.proto\x12\ngateway.v1\"t\n\x06\x43\x61ller\x12\x16\n\x0ctoken_sha256\x18\x01 \x01(\x0cH\x00\x12\x30\n\x08identity\x18\x02 \x01(\x0b\x32\x1c.gateway.v1.VerifiedIdentityH\x00\x12\x13\n\trecipient\x18\x03 \x01(\tH\x00\x42\x0b\n\tpresented\"3\n\x10VerifiedIdentity\x12\x0e\n\x06issuer\x18\x01 \x01(\t\x12\x0f\n\x07subject\x18\x02 \x01(\t\"\xb2\x01\n\x05Share\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x03 \x01(\t\x12\x0f\n\x07\x63omment\x18\x04 \x01(\t\x12\x35\n\nproperties\x18\x05 \x03(\x0b\x32!.gateway.v1.Share.PropertiesEntry\x1a\x31\n\x0fPropertiesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"%\n\x06Schema\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05share\x18\x02 \x01(\t\"\xc7\x01\n\x05Table\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06schema\x18\x02 \x01(\t\x12\r\n\x05share\x18\x03 \x01(\t\x12\x10\n\x08share_id\x18\x04 \x01(\t\x12\n\n\x02id\x18\x05 \x01(\t\x12\x10\n\x08location\x18\x06 \x01(\t\x12\x1b\n\x13\x61uxiliary_locations\x18\x07 \x03(\t\x12,\n\x0c\x61\x63\x63\x65ss_modes\x18\x08 \x03(\x0e\x32\x16.gateway.v1.AccessMode\x12\x16\n\x0er2_credentials\x18\t \x01(\x08\"\xb2\x01\n\x0eResolveRequest\x12\"\n\x06\x63\x61ller\x18\x01 \x01(\x0b\x32\x12.gateway.v1.Caller\x12\r\n\x05share\x18\x02 \x01(\t\x12\x0e\n\x06schema\x18\x03 \x01(\t\x12\r\n\x05table\x18\x04 \x01(\t\x12\'\n\taudiences\x18\x05 \x03(\x0e\x32\x14.gateway.v1.Audience\x12%\n\x05query\x18\x06 \x01(\x0b\x32\x16.gateway.v1.AsyncQuery\"K\n\nAsyncQuery\x12\x10\n\x08query_id\x18\x01 \x01(\t\x12\x12\n\nparameters\x18\x02 \x01(\x0c\x12\x17\n\x0fidempotency_key\x18\x03 \x01(\t\"k\n\x0bQueryStatus\x12\x10\n\x08query_id\x18\x01 \x01(\t\x12%\n\x05state\x18\x02 \x01(\x0e\x32\x16.gateway.v1.QueryState\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x12\n\nparameters\x18\x04 \x01(\x0c\"\xac\x01\n\x0fResolveResponse\x12\x11\n\tprincipal\x18\x01 \x01(\t\x12 \n\x05table\x18\x02 \x01(\x0b\x32\x11.gateway.v1.Table\x12\x0e\n\x06grants\x18\x03 \x03(\t\x12\x15\n\rexpires_at_ms\x18\x04 \x01(\x03\x12\x15\n\rrevoked_at_ms\x18\x05 \x01(\x03\x12&\n\x05query\x18\x06 \x01(\x0b\x32\x17.gateway.v1.QueryStatus\"u\n\x11ListSharesRequest\x12\"\n\x06\x63\x61ller\x18\x01 \x01(\x0b\x32\x12.gateway.v1.Caller\x12\x18\n\x0bmax_results\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x03 \x01(\tB\x0e\n\x0c_max_results\"b\n\x12ListSharesResponse\x12 \n\x05items\x18\x01 \x03(\x0b\x32\x11.gateway.v1.Share\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x11\n\tprincipal\x18\x03 \x01(\t\"D\n\x0fGetShareRequest\x12\"\n\x06\x63\x61ller\x18\x01 \x01(\x0b\x32\x12.gateway.v1.Caller\x12\r\n\x05share\x18\x02 \x01(\t\"G\n\x10GetShareResponse\x12 \n\x05share\x18\x01 \x01(\x0b\x32\x11.gateway.v1.Share\x12\x11\n\tprincipal\x18\x02 \x01(\t\"\x85\x01\n\x12ListSchemasRequest\x12\"\n\x06\x63\x61ller\x18\x01 \x01(\x0b\x32\x12.gateway.v1.Caller\x12\r\n\x05share\x18\x02 \x01(\t\x12\x18\n\x0bmax_results\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x04 \x01(\tB\x0e\n\x0c_max_results\"d\n\x13ListSchemasResponse\x12!\n\x05items\x18\x01 \x03(\x0b\x32\x12.gateway.v1.Schema\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x11\n\tprincipal\x18\x03 \x01(\t\"\x94\x01\n\x11ListTablesRequest\x12\"\n\x06\x63\x61ller\x18\x01 \x01(\x0b\x32\x12.gateway.v1.Caller\x12\r\n\x05share\x18\x02 \x01(\t\x12\x0e\n\x06schema\x18\x03 \x01(\t\x12\x18\n\x0bmax_results\x18\x04 \x01(\rH\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x05 \x01(\tB\x0e\n\x0c_max_results\"b\n\x12ListTablesResponse\x12 \n\x05items\x18\x01 \x03(\x0b\x32\x11.gateway.v1.Table\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x11\n\tprincipal\x18\x03 \x01(\t\"\x87\x01\n\x14ListAllTablesRequest\x12\"\n\x06\x63\x61ller\x18\x01 \x01(\x0b\x32\x12.gateway.v1.Caller\x12\r\n\x05share\x18\x02 \x01(\t\x12\x18\n\x0bmax_results\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x12\n\npage_token\x18\x04 \x01(\tB\x0e\n\x0c_max_results\"e\n\x15ListAllTablesResponse\x12 \n\x05items\x18\x01 \x03(\x0b\x32\x11.gateway.v1.Table\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x11\n\tprincipal\x18\x03 \x01(\t*g\n\x08\x41udience\x12\x18\n\x14\x41UDIENCE_UNSPECIFIED\x10\x00\x12\x15\n\x11\x41UDIENCE_SNAPSHOT\x10\x01\x12\x14\n\x10\x41UDIENCE_PRESIGN\x10\x02\x12\x14\n\x10\x41UDIENCE_VENDING\x10\x03*S\n\nAccessMode\x12\x1b\n\x17\x41\x43\x43\x45SS_MODE_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x41\x43\x43\x45SS_MODE_URL\x10\x01\x12\x13\n\x0f\x41\x43\x43\x45SS_MODE_DIR\x10\x02*q\n\nQueryState\x12\x1b\n\x17QUERY_STATE_UNSPECIFIED\x10\x00\x12\x17\n\x13QUERY_STATE_PENDING\x10\x01\x12\x16\n\x12QUERY_STATE_FAILED\x10\x02\x12\x15\n\x11QUERY_STATE_READY\x10\x03\x32\xd4\x03\n\x07\x43\x61talog\x12\x42\n\x07Resolve\x12\x1a.gateway.v1.ResolveRequest\x1a\x1b.gateway.v1.ResolveResponse\x12K\n\nListShares\x12\x1d.gateway.v1.ListSharesRequest\x1a\x1e.gateway.v1.ListSharesResponse\x12\x45\n\x08GetShare\x12\x1b.gateway.v1.GetShareRequest\x1a\x1c.gateway.v1.GetShareResponse\x12N\n\x0bListSchemas\x12\x1e.gateway.v1.ListSchemasRequest\x1a\x1f.gateway.v1.ListSchemasResponse\x12K\n\nListTables\x12\x1d.gateway.v1.ListTablesRequest\x1a\x1e.gateway.v1.ListTablesResponse\x12T\n\rListAllTables\x12 .gateway.v1.ListAllTablesRequest\x1a!.gateway.v1.ListAllTablesResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,10 +33,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_SHARE_PROPERTIESENTRY']._loaded_options = None
   _globals['_SHARE_PROPERTIESENTRY']._serialized_options = b'8\001'
-  _globals['_AUDIENCE']._serialized_start=2002
-  _globals['_AUDIENCE']._serialized_end=2105
-  _globals['_ACCESSMODE']._serialized_start=2107
-  _globals['_ACCESSMODE']._serialized_end=2190
+  _globals['_AUDIENCE']._serialized_start=2267
+  _globals['_AUDIENCE']._serialized_end=2370
+  _globals['_ACCESSMODE']._serialized_start=2372
+  _globals['_ACCESSMODE']._serialized_end=2455
+  _globals['_QUERYSTATE']._serialized_start=2457
+  _globals['_QUERYSTATE']._serialized_end=2570
   _globals['_CALLER']._serialized_start=40
   _globals['_CALLER']._serialized_end=156
   _globals['_VERIFIEDIDENTITY']._serialized_start=158
@@ -50,29 +52,33 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TABLE']._serialized_start=432
   _globals['_TABLE']._serialized_end=631
   _globals['_RESOLVEREQUEST']._serialized_start=634
-  _globals['_RESOLVEREQUEST']._serialized_end=773
-  _globals['_RESOLVERESPONSE']._serialized_start=776
-  _globals['_RESOLVERESPONSE']._serialized_end=908
-  _globals['_LISTSHARESREQUEST']._serialized_start=910
-  _globals['_LISTSHARESREQUEST']._serialized_end=1027
-  _globals['_LISTSHARESRESPONSE']._serialized_start=1029
-  _globals['_LISTSHARESRESPONSE']._serialized_end=1127
-  _globals['_GETSHAREREQUEST']._serialized_start=1129
-  _globals['_GETSHAREREQUEST']._serialized_end=1197
-  _globals['_GETSHARERESPONSE']._serialized_start=1199
-  _globals['_GETSHARERESPONSE']._serialized_end=1270
-  _globals['_LISTSCHEMASREQUEST']._serialized_start=1273
-  _globals['_LISTSCHEMASREQUEST']._serialized_end=1406
-  _globals['_LISTSCHEMASRESPONSE']._serialized_start=1408
-  _globals['_LISTSCHEMASRESPONSE']._serialized_end=1508
-  _globals['_LISTTABLESREQUEST']._serialized_start=1511
-  _globals['_LISTTABLESREQUEST']._serialized_end=1659
-  _globals['_LISTTABLESRESPONSE']._serialized_start=1661
-  _globals['_LISTTABLESRESPONSE']._serialized_end=1759
-  _globals['_LISTALLTABLESREQUEST']._serialized_start=1762
-  _globals['_LISTALLTABLESREQUEST']._serialized_end=1897
-  _globals['_LISTALLTABLESRESPONSE']._serialized_start=1899
-  _globals['_LISTALLTABLESRESPONSE']._serialized_end=2000
-  _globals['_CATALOG']._serialized_start=2193
-  _globals['_CATALOG']._serialized_end=2661
+  _globals['_RESOLVEREQUEST']._serialized_end=812
+  _globals['_ASYNCQUERY']._serialized_start=814
+  _globals['_ASYNCQUERY']._serialized_end=889
+  _globals['_QUERYSTATUS']._serialized_start=891
+  _globals['_QUERYSTATUS']._serialized_end=998
+  _globals['_RESOLVERESPONSE']._serialized_start=1001
+  _globals['_RESOLVERESPONSE']._serialized_end=1173
+  _globals['_LISTSHARESREQUEST']._serialized_start=1175
+  _globals['_LISTSHARESREQUEST']._serialized_end=1292
+  _globals['_LISTSHARESRESPONSE']._serialized_start=1294
+  _globals['_LISTSHARESRESPONSE']._serialized_end=1392
+  _globals['_GETSHAREREQUEST']._serialized_start=1394
+  _globals['_GETSHAREREQUEST']._serialized_end=1462
+  _globals['_GETSHARERESPONSE']._serialized_start=1464
+  _globals['_GETSHARERESPONSE']._serialized_end=1535
+  _globals['_LISTSCHEMASREQUEST']._serialized_start=1538
+  _globals['_LISTSCHEMASREQUEST']._serialized_end=1671
+  _globals['_LISTSCHEMASRESPONSE']._serialized_start=1673
+  _globals['_LISTSCHEMASRESPONSE']._serialized_end=1773
+  _globals['_LISTTABLESREQUEST']._serialized_start=1776
+  _globals['_LISTTABLESREQUEST']._serialized_end=1924
+  _globals['_LISTTABLESRESPONSE']._serialized_start=1926
+  _globals['_LISTTABLESRESPONSE']._serialized_end=2024
+  _globals['_LISTALLTABLESREQUEST']._serialized_start=2027
+  _globals['_LISTALLTABLESREQUEST']._serialized_end=2162
+  _globals['_LISTALLTABLESRESPONSE']._serialized_start=2164
+  _globals['_LISTALLTABLESRESPONSE']._serialized_end=2265
+  _globals['_CATALOG']._serialized_start=2573
+  _globals['_CATALOG']._serialized_end=3041
 # @@protoc_insertion_point(module_scope)

@@ -61,6 +61,27 @@ ACCESS_MODE_DIR: AccessMode.ValueType  # 2
 """A temporary credential for the table's directory."""
 Global___AccessMode: _TypeAlias = AccessMode  # noqa: Y015
 
+class _QueryState:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _QueryStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_QueryState.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    QUERY_STATE_UNSPECIFIED: _QueryState.ValueType  # 0
+    QUERY_STATE_PENDING: _QueryState.ValueType  # 1
+    QUERY_STATE_FAILED: _QueryState.ValueType  # 2
+    QUERY_STATE_READY: _QueryState.ValueType  # 3
+    """The answer can be had, with the grants that come with this."""
+
+class QueryState(_QueryState, metaclass=_QueryStateEnumTypeWrapper): ...
+
+QUERY_STATE_UNSPECIFIED: QueryState.ValueType  # 0
+QUERY_STATE_PENDING: QueryState.ValueType  # 1
+QUERY_STATE_FAILED: QueryState.ValueType  # 2
+QUERY_STATE_READY: QueryState.ValueType  # 3
+"""The answer can be had, with the grants that come with this."""
+Global___QueryState: _TypeAlias = QueryState  # noqa: Y015
+
 @_typing.final
 class Caller(_message.Message):
     """What the caller presented. Left empty, the calling service asks for itself, as the principal that
@@ -250,6 +271,7 @@ class ResolveRequest(_message.Message):
     SCHEMA_FIELD_NUMBER: _builtins.int
     TABLE_FIELD_NUMBER: _builtins.int
     AUDIENCES_FIELD_NUMBER: _builtins.int
+    QUERY_FIELD_NUMBER: _builtins.int
     share: _builtins.str
     schema: _builtins.str
     table: _builtins.str
@@ -257,6 +279,10 @@ class ResolveRequest(_message.Message):
     def caller(self) -> Global___Caller: ...
     @_builtins.property
     def audiences(self) -> _containers.RepeatedScalarFieldContainer[Global___Audience.ValueType]: ...
+    @_builtins.property
+    def query(self) -> Global___AsyncQuery:
+        """How a caller that can wait asks for a view; left out, it is answered with the last good state of one."""
+
     def __init__(
         self,
         *,
@@ -265,14 +291,74 @@ class ResolveRequest(_message.Message):
         schema: _builtins.str = ...,
         table: _builtins.str = ...,
         audiences: _abc.Iterable[Global___Audience.ValueType] | None = ...,
+        query: Global___AsyncQuery | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["caller", b"caller"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["caller", b"caller", "query", b"query"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["audiences", b"audiences", "caller", b"caller", "schema", b"schema", "share", b"share", "table", b"table"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["audiences", b"audiences", "caller", b"caller", "query", b"query", "schema", b"schema", "share", b"share", "table", b"table"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ResolveRequest: _TypeAlias = ResolveRequest  # noqa: Y015
+
+@_typing.final
+class AsyncQuery(_message.Message):
+    """A query whose answer may have to be made first."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    QUERY_ID_FIELD_NUMBER: _builtins.int
+    PARAMETERS_FIELD_NUMBER: _builtins.int
+    IDEMPOTENCY_KEY_FIELD_NUMBER: _builtins.int
+    query_id: _builtins.str
+    """A query that was begun before; empty: one is begun, if the view has nothing fresh to show."""
+    parameters: _builtins.bytes
+    """What the answer will be asked for with; kept as it is, and given back."""
+    idempotency_key: _builtins.str
+    """The same key means the same query."""
+    def __init__(
+        self,
+        *,
+        query_id: _builtins.str = ...,
+        parameters: _builtins.bytes = ...,
+        idempotency_key: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["idempotency_key", b"idempotency_key", "parameters", b"parameters", "query_id", b"query_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AsyncQuery: _TypeAlias = AsyncQuery  # noqa: Y015
+
+@_typing.final
+class QueryStatus(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    QUERY_ID_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    PARAMETERS_FIELD_NUMBER: _builtins.int
+    query_id: _builtins.str
+    state: Global___QueryState.ValueType
+    message: _builtins.str
+    """Why it failed."""
+    parameters: _builtins.bytes
+    def __init__(
+        self,
+        *,
+        query_id: _builtins.str = ...,
+        state: Global___QueryState.ValueType = ...,
+        message: _builtins.str = ...,
+        parameters: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "parameters", b"parameters", "query_id", b"query_id", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QueryStatus: _TypeAlias = QueryStatus  # noqa: Y015
 
 @_typing.final
 class ResolveResponse(_message.Message):
@@ -283,6 +369,7 @@ class ResolveResponse(_message.Message):
     GRANTS_FIELD_NUMBER: _builtins.int
     EXPIRES_AT_MS_FIELD_NUMBER: _builtins.int
     REVOKED_AT_MS_FIELD_NUMBER: _builtins.int
+    QUERY_FIELD_NUMBER: _builtins.int
     principal: _builtins.str
     """The name of the principal the grants are made out to, for limits and the audit log."""
     expires_at_ms: _builtins.int
@@ -295,6 +382,10 @@ class ResolveResponse(_message.Message):
     def grants(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """One for each requested audience, in the order of the request."""
 
+    @_builtins.property
+    def query(self) -> Global___QueryStatus:
+        """Where a query was begun or asked for; without grants unless it is ready."""
+
     def __init__(
         self,
         *,
@@ -303,10 +394,11 @@ class ResolveResponse(_message.Message):
         grants: _abc.Iterable[_builtins.str] | None = ...,
         expires_at_ms: _builtins.int = ...,
         revoked_at_ms: _builtins.int = ...,
+        query: Global___QueryStatus | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["table", b"table"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["query", b"query", "table", b"table"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["expires_at_ms", b"expires_at_ms", "grants", b"grants", "principal", b"principal", "revoked_at_ms", b"revoked_at_ms", "table", b"table"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expires_at_ms", b"expires_at_ms", "grants", b"grants", "principal", b"principal", "query", b"query", "revoked_at_ms", b"revoked_at_ms", "table", b"table"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -15,6 +15,7 @@ DEVELOPING = PROJECT["project"]["optional-dependencies"]["dev"]
 CLIENT = [line for line in (ROOT / "requirements-client.in").read_text().splitlines() if line[:1] != "#"]
 FILES = {
     "requirements.txt": RUNNING,
+    "requirements-pipeline.txt": [*RUNNING, *PROJECT["project"]["optional-dependencies"]["connect"]],
     "requirements-dev.txt": [*RUNNING, *DEVELOPING],
     "requirements-client.txt": CLIENT,
 }
@@ -44,8 +45,7 @@ def test_what_the_project_asks_for_is_pinned_within_its_bounds(name, wanted):
     assert requirement.specifier.contains(version, prereleases=True)
 
 
-def test_tests_run_with_the_versions_that_users_get():
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-pipeline.txt"])
+def test_tests_run_with_the_versions_that_users_get(name):
     developing = pins("requirements-dev.txt")
-    assert {package: developing.get(package) for package in pins("requirements.txt")} == pins(
-        "requirements.txt"
-    )
+    assert {package: developing.get(package) for package in pins(name)} == pins(name)

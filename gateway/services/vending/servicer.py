@@ -43,7 +43,7 @@ class VendingServicer(vending_pb2_grpc.VendingServicer):
         grant = self._verifier.verify(request.grant)
         grant.require(AccessMode.DIR)
         # A directory holds all versions: a credential cannot hide those that are not shared.
-        if not grant.history_shared or grant.start_version:
+        if not grant.opens_directory:
             raise Unsupported(
                 f"table {grant.table} is not shared with its full history, which dir access needs"
             )

@@ -7,8 +7,11 @@ import pytest
 
 from gateway.adapters.catalog_index import ShareIndex
 from gateway.adapters.catalog_shares import ShareReader
+from gateway.adapters.catalog_yaml import build_index
+from gateway.adapters.view_index import CatalogShowings
 from gateway.config.faults import Fault
-from gateway.config.schema import ShareConfig
+from gateway.config.schema import Config, ShareConfig
+from gateway.domain.name import TableName
 from gateway.domain.table import AccessMode, Table
 
 FRESHNESS = timedelta(seconds=7)
@@ -65,6 +68,16 @@ def test_a_location_keeps_its_spelling():
     table = read_table({"location": "s3a://bucket/t/", "auxiliaryLocations": ["s3n://other/x", "/y"]})
     assert table.location.text == "s3a://bucket/t"
     assert [location.text for location in table.auxiliary_locations] == ["s3n://other/x", "/y"]
+
+
+def test_a_view_knows_all_places_of_the_tables_that_it_reads():
+    table = {"name": "t", "location": "s3://lake/t", "auxiliaryLocations": ["s3://lake/base"]}
+    view = {"name": "v", "from": "s.d.t", "location": "s3://lake/v"}
+    schema = {"name": "d", "tables": [table], "views": [view]}
+    index = build_index(Config.model_validate({"shares": [{"name": "s", "schemas": [schema]}]}))
+    shown = next(CatalogShowings(lambda: index).of_view(TableName("s", "d", "v")))
+    (source,) = shown.view.sources
+    assert [location.text for location in source.locations] == ["s3://lake/t", "s3://lake/base"]
 
 
 def test_every_location_that_is_none_is_reported_with_its_path():

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.adapters.storage_plan import LocalRoots, PlannedStorage, plan_storages
+from gateway.adapters.storage_plan import LocalRoots, PlannedStorage, covering_storages, plan_storages
+from gateway.config.schema import Config
 from gateway.config.value import parse_storage_name
 from gateway.domain.location import parse_location
 from tests.unit.adapters.storage_configs import config, storage
@@ -83,3 +84,20 @@ async def test_roots_follow_a_reload():
     await roots.reload(config(storages=[storage("disk", "/mnt/lake")]))
 
     assert roots("disk") == Path("/mnt/lake")
+
+
+def test_entries_that_cover_some_places_are_those_with_the_longest_prefix():
+    entries = [
+        {"name": "lake", "prefix": "s3://lake", "vendor": "aws"},
+        {"name": "state", "prefix": "s3://lake/state", "vendor": "aws"},
+        {"name": "landing", "prefix": "s3://landing", "vendor": "aws"},
+    ]
+    config = Config.model_validate({"storages": entries})
+
+    def names(*places: str) -> list[str]:
+        return [entry.name for entry in covering_storages(config, places)]
+
+    assert names("s3://lake/state/a") == ["state"]
+    assert names("s3://landing/x", "", "s3://lake/state") == ["state", "landing"]
+    assert names("", "/srv/state") == []
+    assert covering_storages(Config(), ["s3://lake/a"]) == ()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -138,8 +139,8 @@ def test_a_credential_for_an_auxiliary_location_is_asked_for_by_name():
 
 
 @pytest.mark.parametrize("open_with", [SharedTable.to_arrow, SharedTable.to_polars])
-def test_what_reads_urls_is_named_where_it_is_missing(open_with):
-    """Arrow, which is not installed where the gateway's own tests run."""
+def test_what_reads_urls_is_named_where_it_is_missing(open_with, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(NotInstalled, match=r"recipient\[url\]"):
         open_with(_table(by_path(metadata=metadata(accessModes=["url"]))))
 

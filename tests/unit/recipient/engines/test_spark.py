@@ -4,7 +4,7 @@ import stat
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from sluice_recipient import NotUsable, SharedTable
@@ -115,7 +115,7 @@ def test_driver_and_executors_find_the_file_each_in_its_own_place(spark):
 
 
 def test_on_a_cluster_the_installed_command_is_run():
-    spark = FakeSpark(master="yarn")
+    spark: Any = FakeSpark(master="yarn")
     _table().to_pyspark(spark)
 
     assert "credential_process = sluice-recipient credentials" in spark.files[0].read_text()
@@ -146,7 +146,7 @@ def test_a_session_without_a_context_is_refused():
             raise RuntimeError("not there in Spark Connect")
 
     with pytest.raises(NotUsable, match="Spark Connect"):
-        _table().to_pyspark(Connected())
+        _table().to_pyspark(cast("Any", Connected()))
 
 
 def test_by_urls_the_official_connector_reads_the_version_that_was_asked_for(spark, monkeypatch):
@@ -154,5 +154,6 @@ def test_by_urls_the_official_connector_reads_the_version_that_was_asked_for(spa
     monkeypatch.setitem(sys.modules, "delta_sharing", official)
     table = _shared("sales.shop.orders", "/p/reader.share", metadata(accessModes=["url"]), mode="auto")
 
-    assert table.to_pyspark(spark, versionAsOf="3") == ("/p/reader.share#sales.shop.orders", {"version": 3})
+    read: Any = table.to_pyspark(spark, versionAsOf="3")
+    assert read == ("/p/reader.share#sales.shop.orders", {"version": 3})
     assert (spark.files, spark.loaded) == ([], "")

@@ -1,0 +1,1 @@
+"""Reports of who was given what, from the tables of usage."""

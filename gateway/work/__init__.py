@@ -1,0 +1,1 @@
+"""Claims jobs, has them run, and publishes what they made."""
