@@ -28,6 +28,7 @@ MOTO = "moto 5.2.5, for the shapes of AWS's API only"
 BOTO3 = "boto3 1.44.0"
 PYSPARK = "PySpark, reading with S3A"
 SPARK_WRITER = "PySpark with Delta 4.4.0, writing tables"
+SPARK_PIPELINE = "PySpark with Delta 4.4.0, running the jobs of the pipeline"
 DUCKDB = "DuckDB"
 DELTA_KERNEL = "Delta Kernel, from Maven"
 AZURE_DOUBLE = "verifying double of Azure, before Azurite"
@@ -36,7 +37,7 @@ R2_DOUBLE = "verifying double of R2, before SeaweedFS"
 
 # A component is named here, so that the table has its line even when nothing that uses it was collected.
 EXPECTED = (
-    *(CLIENT, DELTALAKE, PYSPARK, SPARK_WRITER, DUCKDB, DELTA_KERNEL, BOTO3),
+    *(CLIENT, DELTALAKE, PYSPARK, SPARK_WRITER, SPARK_PIPELINE, DUCKDB, DELTA_KERNEL, BOTO3),
     *(ALL_IN_ONE, SPLIT, DEMO),
     *(SEAWEEDFS, MINIO, AZURITE, FAKE_GCS_SERVER, MOTO),
     *(AZURE_DOUBLE, GCP_DOUBLE, R2_DOUBLE),

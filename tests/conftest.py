@@ -18,7 +18,7 @@ os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 settings.register_profile("sluice", deadline=None)
 settings.load_profile("sluice")
 
-pytest_plugins = ["tests.oracles.fixtures", "tests.stores.fixtures"]
+pytest_plugins = ["tests.oracles.fixtures", "tests.spark", "tests.stores.fixtures"]
 
 _TESTS = Path(__file__).parent
 _SLOW = frozenset({"integration", "e2e", "slow", "system", "deep"})

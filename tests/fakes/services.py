@@ -62,6 +62,8 @@ class FakeCatalog(CatalogServicer):
         name = f"{request.share}.{request.schema}.{request.table}"
         if table is None or table.share not in recipient.shares:
             raise NotFound(f"table {name!r} does not exist, please contact your share provider")
+        if request.query.query_id:
+            raise NotFound("the query does not exist or has expired; query the table again")
         return catalog.ResolveResponse(
             principal=recipient.name,
             table=table.to_proto(),

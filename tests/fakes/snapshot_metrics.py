@@ -20,6 +20,10 @@ class FakeSnapshotMetrics:
     # For each segment whether its lines were kept.
     segments: list[bool] = field(default_factory=list)
     lines: int = 0
+    # What became of each index that was looked for.
+    indexes: list[str] = field(default_factory=list)
+    # Of each query over an index: blocks read, and blocks left out.
+    blocks: list[tuple[int, int]] = field(default_factory=list)
 
     def observe_load(self, kind: str, elapsed: timedelta, files: int) -> None:
         self.loads.append((kind, files))
@@ -41,3 +45,9 @@ class FakeSnapshotMetrics:
 
     def set_lines(self, size: int) -> None:
         self.lines = size
+
+    def count_index(self, outcome: str) -> None:
+        self.indexes.append(outcome)
+
+    def count_blocks(self, read: int, skipped: int) -> None:
+        self.blocks.append((read, skipped))

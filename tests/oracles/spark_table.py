@@ -65,7 +65,7 @@ class SparkTable:
 
     def forget(self) -> None:
         """Make Spark read the log anew, as it is in the directory."""
-        self.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+        self._java.org.apache.spark.sql.delta.DeltaLog.clearCache()
 
     def record(self) -> None:
         """Put down what Spark says of the versions that are new."""
@@ -124,7 +124,7 @@ class SparkTable:
 
     def _vector_files(self, files: Any) -> list[str]:
         """Return where the deletion vectors are that lie in files of their own."""
-        root = self.spark._jvm.org.apache.hadoop.fs.Path(str(self.path))
+        root = self._java.org.apache.hadoop.fs.Path(str(self.path))
         vectors = [file.deletionVector() for file in files]
         return [v.absolutePath(root).toUri().getPath() for v in vectors if v is not None and v.isOnDisk()]
 
@@ -138,12 +138,16 @@ class SparkTable:
             return False
         return True
 
+    @property
+    def _java(self) -> Any:
+        return self.spark._jvm
+
     def _log(self) -> Any:
-        logs = self.spark._jvm.org.apache.spark.sql.delta.DeltaLog
+        logs = self._java.org.apache.spark.sql.delta.DeltaLog
         return logs.forTable(self.spark._jsparkSession, str(self.path))
 
     def _none(self) -> Any:
-        return self.spark._jvm.scala.Option.empty()
+        return self._java.scala.Option.empty()
 
     def _defaults(self) -> Sequence[Any]:
         return (self._none(), self._none(), False)
