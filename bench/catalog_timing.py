@@ -28,6 +28,7 @@ from gateway.rpc.local import LOCAL_PEER
 from gateway.services.catalog.grant_signer import GrantSigner
 from gateway.services.catalog.servicer import CatalogServicer
 from gateway.v1 import catalog_pb2 as pb
+from tests.fakes.views import fake_views
 
 SHARES = 2_000
 CALLS = 20_000
@@ -154,6 +155,7 @@ def _servicer(shares: list[dict[str, Any]], granted: list[str]) -> Any:
         store=YamlCatalog(index),
         signer=GrantSigner("k1", Ed25519PrivateKey.generate(), _now),
         page_keys=Keys(current=Key(id="k1", secret=b"s" * 32)),
+        views=fake_views(_now),
         audit=_NoAudit(),
         clock=_now,
     )
