@@ -11,6 +11,8 @@ DEMO ?=
 COMPONENTS ?= all
 # 0 leaves the demo's S3 store out, and does not install it.
 S3 ?= 1
+# 1 has the demo share a view and count usage, for `make worker` beside it.
+PIPELINE ?= 0
 
 is_new_enough := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
 PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3.14 python3 python; do \
@@ -22,18 +24,22 @@ protos := $(wildcard proto/gateway/v1/*.proto)
 # Touched when an environment is complete, so that the next start does not look again.
 run_ready := .venv/.run
 run_without_s3_ready := .venv/.run-without-s3
+pipeline_ready := .venv/.pipeline
 dev_ready := .venv/.dev
 client_ready := .venv-client/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast test-all test-integration test-e2e test-deep components lint format proto proto-check \
+.PHONY: help run worker test test-fast test-all test-integration test-e2e test-deep components lint format proto proto-check \
 	proto-breaking bench lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(if $(filter 0,$(S3)),$(run_without_s3_ready),$(run_ready)) ## Serve sample tables on 127.0.0.1 (PORT=8080) until Ctrl-C
-	@exec $(bin)/sluice demo --port $(PORT) $(if $(filter 0,$(S3)),--no-s3) $(DEMO)
+	@exec $(bin)/sluice demo --port $(PORT) $(if $(filter 0,$(S3)),--no-s3) $(if $(filter 1,$(PIPELINE)),--pipeline) $(DEMO)
+
+worker: $(pipeline_ready) ## Work for `make run PIPELINE=1` beside it: views and usage, on Spark (needs Java 17)
+	@SLUICE_LOG_LEVEL=info exec $(bin)/sluice pipeline worker --config .sluice/server.yaml --metrics 127.0.0.1:0
 
 test: $(dev_ready) $(client_ready) ## Run all tests that need no root (at most 25 minutes)
 	@$(bin)/pytest -m "not system" $(TESTS)
@@ -99,9 +105,12 @@ $(run_ready): requirements-demo.txt pyproject.toml
 $(run_without_s3_ready): requirements.txt pyproject.toml
 	@$(call environment,.venv,requirements.txt) --project --stamp $@
 
+$(pipeline_ready): requirements-pipeline.txt pyproject.toml
+	@$(call environment,.venv,requirements-pipeline.txt) --project --stamp $@ --stamp $(run_without_s3_ready)
+
 $(dev_ready): requirements-dev.txt pyproject.toml
 	@$(call environment,.venv,requirements-dev.txt) --project --stamp $@ --stamp $(run_ready) \
-		--stamp $(run_without_s3_ready)
+		--stamp $(run_without_s3_ready) --stamp $(pipeline_ready)
 
 $(client_ready): requirements-client.txt
 	@$(call environment,.venv-client,requirements-client.txt) --stamp $@
