@@ -13,9 +13,12 @@ from gateway.domain.location import Location
 from gateway.domain.view import Materialisation, Showing
 
 FORMAT: Final = 1
+# Below which all manifests are, in the state store.
+MANIFESTS: Final = "views/"
 
 # One step of a path and nothing more: whoever could write here must not lead out of a view's directory.
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_MANIFEST_KEY: Final = re.compile(rf"{MANIFESTS}([0-9a-f]{{32}})[.]json")
 
 
 class ManifestError(ValueError):
@@ -54,6 +57,11 @@ class Manifest:
     # What it shows is not older than this.
     refreshed_at: datetime
     retired: tuple[Retired, ...] = ()
+    # From then on it is not shown, whoever asks: no configuration has had the showing for a while.
+    hidden_from: datetime | None = None
+
+    def is_hidden(self, now: datetime) -> bool:
+        return self.hidden_from is not None and self.hidden_from <= now
 
     def materialisation(self, root: Location) -> Materialisation:
         return Materialisation(
@@ -77,23 +85,39 @@ class Manifest:
             "refreshedAt": self.refreshed_at.isoformat(),
             "retired": [{"name": entry.name, "at": entry.at.isoformat()} for entry in self.retired],
         }
+        if self.hidden_from is not None:
+            value["hiddenFrom"] = self.hidden_from.isoformat()
         return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode()
 
 
 def manifest_key(fingerprint: str) -> str:
     """Return the key in the state store under which a showing's manifest is."""
-    return f"views/{fingerprint}.json"
+    return f"{MANIFESTS}{fingerprint}.json"
+
+
+def fingerprint_of(key: str) -> str | None:
+    """Return whose manifest is under a key of the state store; None for what is no manifest's."""
+    found = _MANIFEST_KEY.fullmatch(key)
+    return found[1] if found else None
 
 
 def decode_manifest(content: bytes, showing: Showing) -> Manifest:
     """Return the manifest of a showing; raise ``ManifestError`` for what is none, or another's."""
     try:
-        manifest = _decoded(json.loads(content))
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as exc:
+        manifest = read_manifest(content)
+    except ManifestError as exc:
         raise ManifestError(f"the manifest of the view {showing.name} cannot be read") from exc
     if manifest.fingerprint != showing.fingerprint:
         raise ManifestError(f"the manifest of the view {showing.name} is another's")
     return manifest
+
+
+def read_manifest(content: bytes) -> Manifest:
+    """Return whatever showing's manifest this is; raise ``ManifestError`` for what is none."""
+    try:
+        return _decoded(json.loads(content))
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as exc:
+        raise ManifestError("no manifest") from exc
 
 
 def is_directory_name(name: str) -> bool:
@@ -117,6 +141,7 @@ def _decoded(value: Mapping[str, Any]) -> Manifest:
         retired=tuple(
             Retired(name=_directory(entry["name"]), at=_moment(entry["at"])) for entry in value["retired"]
         ),
+        hidden_from=_moment(value["hiddenFrom"]) if "hiddenFrom" in value else None,
     )
 
 

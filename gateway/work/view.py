@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Protocol
@@ -26,6 +26,7 @@ from gateway.domain.view_job import view_job_key, view_job_parameters, view_name
 from gateway.errors import Internal, InvalidArgument, NotFound, Unavailable
 from gateway.ports import Clock, StateEntry, StateStore, Storages
 from gateway.work.craft import Plan, Scheduled, Wanted
+from gateway.work.former import FormerShowings
 from gateway.work.places import SparkPlaces
 
 # Between what replicas remember of a showing and what they hand out for it: longer than all of it together.
@@ -67,6 +68,7 @@ class ViewCraft:
         self._state = state
         self._storages = storages
         self._places = SparkPlaces(storages)
+        self._former = FormerShowings(state, clock)
         self._lives = lives
         self._clock = clock
 
@@ -99,6 +101,9 @@ class ViewCraft:
         manifest = _decoded(entry, showing)
         now = self._clock()
         retired = manifest.retired if manifest is not None else ()
+        if manifest is not None and manifest.is_hidden(now):
+            # Its directory may be going at this moment: nothing is added to that.
+            manifest = None
         gone = {old.name for old in retired if old.at + self._kept_for(showing) <= now}
         root = showing.view.root.child(job.key.subject)
         body = {
@@ -120,6 +125,7 @@ class ViewCraft:
             "app_id": job.key.subject,
             "delete": sorted(gone),
             "keep": sorted({old.name for old in retired} - gone),
+            "former": await self._going(showing),
             # Where it cannot be read what is shown, anything may be.
             "orphans_before_ms": (
                 None if entry is not None and manifest is None else self._orphans_before(showing, now)
@@ -135,6 +141,8 @@ class ViewCraft:
             log.info("a view that was refreshed is not shown any more, or in another way")
             return
         made = _Made.read(result, plan)
+        for fingerprint in made.forgotten:
+            await self._state.delete(manifest_key(fingerprint))
         key = manifest_key(job.key.subject)
         for _ in range(_ATTEMPTS):
             entry = await self._state.get(key)
@@ -154,7 +162,7 @@ class ViewCraft:
         started_at = max(job.started_at or job.requested_at, job.requested_at)
         # What is of the future was made by a clock that was ahead: it must not be in the way until then.
         if manifest is not None and started_at <= manifest.refreshed_at <= self._clock():
-            return None
+            return None if manifest.hidden_from is None else replace(manifest, hidden_from=None)
         retired = {entry.name: entry for entry in manifest.retired} if manifest is not None else {}
         if manifest is not None and manifest.name != made.name:
             retired[manifest.name] = Retired(name=manifest.name, at=self._clock())
@@ -170,6 +178,10 @@ class ViewCraft:
             refreshed_at=started_at,
             retired=tuple(retired.values()),
         )
+
+    async def _going(self, showing: Showing) -> list[str]:
+        current = {one.fingerprint for one in self._views.all()}
+        return sorted(await self._former.going(showing.name, current, self._kept_for(showing)))
 
     async def _put(self, key: str, manifest: Manifest, entry: StateEntry | None) -> bool:
         content = manifest.encode()
@@ -195,6 +207,8 @@ class _Made:
     version: int
     sources: Mapping[str, SourceVersion]
     deleted: tuple[str, ...]
+    # Former showings of the view, by their fingerprints.
+    forgotten: tuple[str, ...]
 
     @classmethod
     def read(cls, result: Mapping[str, Any], plan: Plan) -> _Made:
@@ -208,6 +222,7 @@ class _Made:
                     for name, source in result["sources"].items()
                 },
                 deleted=tuple(map(str, result.get("deleted", ()))),
+                forgotten=tuple(map(str, result.get("forgotten", ()))),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as exc:
             raise Internal("a refresh has answered with something else than a result") from exc
@@ -216,8 +231,15 @@ class _Made:
         if made.name not in expected or not is_directory_name(made.name):
             raise Internal("a refresh has made something else than it was told to")
         # It may delete no more than it was told to: the rest is still to be kept.
-        allowed = set(plan.body["delete"])
-        return replace(made, deleted=tuple(name for name in made.deleted if name in allowed))
+        return replace(
+            made,
+            deleted=_among(plan.body["delete"], made.deleted),
+            forgotten=_among(plan.body["former"], made.forgotten),
+        )
+
+
+def _among(allowed: Collection[str], names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for name in names if name in allowed)
 
 
 def _wanted(showing: Showing) -> Wanted:

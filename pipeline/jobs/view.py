@@ -11,7 +11,7 @@ from gateway.domain.job import JobKind
 from pipeline.entry import run_file
 from pipeline.progress import Progress
 from pipeline.view.plan import read_view_plan
-from pipeline.view.refresh import clean_up, refresh
+from pipeline.view.refresh import clean_up, forget, refresh
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,7 +22,7 @@ def run(spark: SparkSession, plan: Mapping[str, Any], progress: Progress) -> dic
     read = read_view_plan(plan)
     result = refresh(spark, read, progress)
     progress("deleting what is not shown any more", 3, 4)
-    result = replace(result, deleted=clean_up(spark, read))
+    result = replace(result, deleted=clean_up(spark, read), forgotten=forget(spark, read))
     progress("done", 4, 4)
     return result.as_json()
 

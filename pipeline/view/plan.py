@@ -60,9 +60,15 @@ class ViewPlan:
     orphans_before_ms: int | None = None
     # Directories that are not orphans, besides the current and the fresh one.
     keep: tuple[str, ...] = ()
+    # Beside the root: what the view was shown in when it was defined in another way.
+    former: tuple[str, ...] = ()
 
     def url(self, name: str) -> str:
         return f"{self.root_url.rstrip('/')}/{name}"
+
+    def former_url(self, name: str) -> str:
+        beside, _, _ = self.root_url.rstrip("/").rpartition("/")
+        return f"{beside}/{name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +82,11 @@ class ViewResult:
     rows: int | None
     kind: Literal["full", "append", "none"]
     deleted: tuple[str, ...] = ()
+    # Which of the former ones are gone.
+    forgotten: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        return {**asdict(self), "deleted": list(self.deleted)}
+        return {**asdict(self), "deleted": list(self.deleted), "forgotten": list(self.forgotten)}
 
 
 def read_view_plan(values: Mapping[str, Any]) -> ViewPlan:
@@ -95,7 +103,7 @@ def read_view_plan(values: Mapping[str, Any]) -> ViewPlan:
 
 def _check_directories(plan: ViewPlan) -> None:
     shown = (plan.current.name,) if plan.current else ()
-    for name in (plan.fresh_name, *shown, *plan.delete, *plan.keep):
+    for name in (plan.fresh_name, *shown, *plan.delete, *plan.keep, *plan.former):
         if not name or name.startswith((".", "_")) or "/" in name or "\\" in name:
             raise InvalidArgument(f"{name!r} is not the name of a directory")
     if plan.fresh_name in shown:
@@ -103,3 +111,5 @@ def _check_directories(plan: ViewPlan) -> None:
     for name in (*shown, plan.fresh_name, *plan.keep):
         if name in plan.delete:
             raise InvalidArgument(f"plan.delete names {name}, which is still needed")
+    if plan.root_url.rstrip("/") in map(plan.former_url, plan.former):
+        raise InvalidArgument("plan.former names what the view is shown in now")

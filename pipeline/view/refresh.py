@@ -45,6 +45,28 @@ def clean_up(spark: SparkSession, plan: ViewPlan) -> tuple[str, ...]:
     return names
 
 
+def forget(spark: SparkSession, plan: ViewPlan) -> tuple[str, ...]:
+    """Delete what the view was shown in before it was defined as it is, and return what is gone of that.
+
+    Not where anything is young: it was made by somebody to whom that definition is not a former one.
+    """
+    before = plan.orphans_before_ms
+    if before is None or not has_folders(spark):
+        return ()
+    return tuple(name for name in plan.former if _is_forgotten(spark, plan.former_url(name), before))
+
+
+def _is_forgotten(spark: SparkSession, url: str, before_ms: int) -> bool:
+    try:
+        if newest_ms(spark, url) >= before_ms:
+            return False
+        delete_folder(spark, url)
+    except Exception as exc:  # noqa: BLE001 -- what is shown now is good, whatever is left of the past
+        log.warning("what a former definition left cannot be deleted: %s", fault_of(exc).message)
+        return False
+    return True
+
+
 def _unchanged(plan: ViewPlan, states: States) -> ViewResult | None:
     if plan.timed or plan.current is None or plan.current.sources != states:
         return None

@@ -134,7 +134,7 @@ class Showings:
     async def _read(self, showing: Showing, fingerprint: str) -> Materialisation | None:
         at = self._clock()
         entry = await self._state.get(manifest_key(fingerprint))
-        found = None if entry is None else _decoded(entry.content, showing)
+        found = None if entry is None else _decoded(entry.content, showing, at)
         self._known[fingerprint] = _Known(found=found, at=at)
         self._known.move_to_end(fingerprint)
         while len(self._known) > _MOST_REMEMBERED:
@@ -161,9 +161,11 @@ def _has_just_failed(job: Job, now: datetime) -> bool:
     return job.state is JobState.FAILED and job.finished_at is not None and now < job.finished_at + PATIENCE
 
 
-def _decoded(content: bytes, showing: Showing) -> Materialisation | None:
+def _decoded(content: bytes, showing: Showing, now: datetime) -> Materialisation | None:
     try:
-        return decode_manifest(content, showing).materialisation(showing.view.root)
+        manifest = decode_manifest(content, showing)
+        # Its directory may be going at this moment.
+        return None if manifest.is_hidden(now) else manifest.materialisation(showing.view.root)
     except (ManifestError, GatewayError) as exc:
         # As if there were none: the next refresh puts one in its place.
         log.error("%s", exc)  # noqa: TRY400 -- what is kept there is not for the log

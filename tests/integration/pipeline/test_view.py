@@ -314,6 +314,22 @@ def test_what_attempts_that_died_have_left_goes_when_it_is_old_enough(shown):
     assert sorted(path.name for path in shown.root.iterdir()) == ["attempt-1", "kept"]
 
 
+def test_what_a_former_definition_left_goes_when_nothing_in_it_is_young(shown):
+    shown.refresh()
+    former = shown.root.parent / "former" / "attempt-0"
+    former.mkdir(parents=True)
+    (former / "part-0.parquet").touch()
+    now = int(time.time() * 1000)
+    assert shown.refresh(former=["former"])["forgotten"] == []
+    assert shown.refresh(former=["former"], orphans_before_ms=now - 60_000)["forgotten"] == []
+    assert former.exists()
+    assert shown.refresh(former=["former", "gone"], orphans_before_ms=now + 60_000)["forgotten"] == [
+        "former",
+        "gone",
+    ]
+    assert [path.name for path in shown.root.parent.iterdir() if path.name == "former"] == []
+
+
 def checkpoint(table):
     java = table.spark._jvm.org.apache.spark.sql.delta
     java.DeltaLog.forTable(table.spark._jsparkSession, str(table.path)).checkpoint()

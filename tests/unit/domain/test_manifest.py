@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from gateway.domain.manifest import ManifestError, Retired, decode_manifest
+from gateway.domain.manifest import ManifestError, Retired, decode_manifest, fingerprint_of, manifest_key
 from tests.showings import NOON, ROOT, make_showing, make_view, manifest_of
 
 SHOWING = make_showing()
@@ -15,9 +16,10 @@ SHOWING = make_showing()
 
 def test_a_manifest_survives_being_kept():
     manifest = manifest_of(SHOWING)
-    kept = type(manifest)(
-        **{name: getattr(manifest, name) for name in manifest.__slots__ if name != "retired"},
+    kept = replace(
+        manifest,
         retired=(Retired(name="zero", at=NOON - timedelta(hours=1)),),
+        hidden_from=NOON + timedelta(hours=1),
     )
 
     assert decode_manifest(kept.encode(), SHOWING) == kept
@@ -46,10 +48,10 @@ def test_what_is_no_manifest_is_refused(content):
 
 
 @pytest.mark.parametrize("at", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59+00:00", "12:00", 1e999])
-@pytest.mark.parametrize("damaged", ["refreshedAt", "retired"])
+@pytest.mark.parametrize("damaged", ["refreshedAt", "hiddenFrom", "retired"])
 def test_a_manifest_with_times_that_cannot_be_reckoned_with_is_refused(damaged, at):
     value = json.loads(manifest_of(SHOWING).encode())
-    value[damaged] = at if damaged == "refreshedAt" else [{"name": "zero", "at": at}]
+    value[damaged] = [{"name": "zero", "at": at}] if damaged == "retired" else at
 
     with pytest.raises(ManifestError):
         decode_manifest(json.dumps(value).encode(), SHOWING)
@@ -60,3 +62,17 @@ def test_the_manifest_of_another_showing_is_refused():
 
     with pytest.raises(ManifestError):
         decode_manifest(manifest_of(other).encode(), SHOWING)
+
+
+def test_a_manifest_is_hidden_from_its_time_on():
+    hidden = replace(manifest_of(SHOWING), hidden_from=NOON)
+
+    assert not manifest_of(SHOWING).is_hidden(NOON)
+    assert not hidden.is_hidden(NOON - timedelta(seconds=1))
+    assert hidden.is_hidden(NOON)
+
+
+@pytest.mark.parametrize("key", ["views/x.json", "views/", f"jobs/{'a' * 32}.json", f"views/{'A' * 32}.json"])
+def test_a_key_tells_whose_manifest_it_has(key):
+    assert fingerprint_of(manifest_key(SHOWING.fingerprint)) == SHOWING.fingerprint
+    assert fingerprint_of(key) is None

@@ -16,6 +16,7 @@ from gateway.domain.view import Showing
 from gateway.domain.view_job import view_job_key, view_job_parameters
 from gateway.errors import Internal, InvalidArgument, NotFound
 from gateway.work.craft import Plan
+from gateway.work.former import NOTICE
 from gateway.work.view import MARGIN, Lives, ViewCraft
 from tests.fakes.state_store import FakeStateStore
 from tests.showings import NAME, NOON, keep, make_showing, make_view, manifest_of
@@ -98,6 +99,7 @@ async def test_the_first_plan_has_all_that_a_run_needs():
         "app_id": ANN.fingerprint,
         "delete": [],
         "keep": [],
+        "former": [],
         "orphans_before_ms": int((NOON - timedelta(hours=6) - MARGIN - URLS - MARGIN).timestamp() * 1000),
     }
     assert [location.text for location in plan.locations] == [
@@ -263,7 +265,7 @@ async def test_a_manifest_that_changes_meanwhile_is_read_again():
     plan = await bench.plan(job)
 
     async def another(method: str, key: str) -> None:
-        if method == "replace" and len(bench.state.calls) < 4:
+        if method == "replace" and sum(called == "replace" for called, _ in bench.state.calls) == 1:
             keep(bench.state, manifest_of(SHOWING, "between", at=NOON - timedelta(hours=1)))
 
     bench.state.before = another
@@ -292,6 +294,47 @@ async def test_a_result_that_is_no_answer_to_the_plan_is_not_shown(result):
     with pytest.raises(Internal):
         await bench.craft.publish(job, plan, result)
     assert bench.state.entries == {}
+
+
+async def test_what_a_former_definition_showed_goes_once_nobody_can_read_it_and_is_forgotten_then():
+    bench = Bench(SHOWING)
+    former = make_showing(replace(SHOWING.view, query="SELECT 0"))
+    keep(bench.state, manifest_of(former))
+    job = job_of(SHOWING)
+
+    assert (await bench.plan(job)).body["former"] == []
+    bench.clock.now += NOTICE + URLS + MARGIN
+    plan = await bench.plan(job)
+    assert plan.body["former"] == [former.fingerprint]
+
+    await bench.craft.publish(job, plan, result_of(plan, forgotten=[former.fingerprint, SHOWING.fingerprint]))
+    assert list(bench.state.entries) == [manifest_key(SHOWING.fingerprint)]
+
+
+async def test_a_definition_that_comes_back_in_time_is_shown_as_it_was():
+    bench = Bench(SHOWING)
+    keep(bench.state, replace(manifest_of(SHOWING), hidden_from=NOON + timedelta(minutes=1)))
+    job = job_of(SHOWING)
+
+    plan = await bench.plan(job)
+    assert plan.body["current"]["name"] == "first"
+    await bench.craft.publish(job, plan, result_of(plan, "first", version=3))
+
+    assert bench.manifest(SHOWING) == manifest_of(SHOWING)
+
+
+async def test_a_definition_that_comes_back_too_late_is_made_anew_and_what_it_had_is_retired():
+    bench = Bench(SHOWING)
+    keep(bench.state, replace(manifest_of(SHOWING, at=NOON - timedelta(days=1)), hidden_from=NOON))
+    job = job_of(SHOWING)
+
+    plan = await bench.plan(job)
+    assert plan.body["current"] is None
+    await bench.craft.publish(job, plan, result_of(plan))
+
+    manifest = bench.manifest(SHOWING)
+    assert (manifest.name, manifest.hidden_from) == (plan.body["fresh_name"], None)
+    assert [entry.name for entry in manifest.retired] == ["first"]
 
 
 def test_jobs_are_found_by_name_for_all_or_for_one():

@@ -28,6 +28,10 @@ def test_a_plan_is_read():
     assert plan.url("two") == "s3a://views/print/two"
 
 
+def test_former_showings_lie_beside_the_present_one():
+    assert read_view_plan(PLAN | {"former": ["earlier"]}).former_url("earlier") == "s3a://views/earlier"
+
+
 def test_the_first_plan_shows_nothing_yet():
     assert read_view_plan(PLAN | {"current": None}).current is None
 
@@ -57,6 +61,8 @@ def test_what_a_recipient_is_does_not_print():
         ({"delete": ["one"]}, "plan.delete names one, which is still needed"),
         ({"delete": ["two"]}, "plan.delete names two, which is still needed"),
         ({"delete": ["kept"], "keep": ["kept"]}, "plan.delete names kept, which is still needed"),
+        ({"former": ["../lake"]}, "'../lake' is not the name of a directory"),
+        ({"former": ["print"]}, "plan.former names what the view is shown in now"),
     ],
 )
 def test_a_plan_that_cannot_be_meant_is_refused(changes, message):
@@ -82,4 +88,5 @@ def test_a_result_is_json():
         "rows": 2,
         "kind": "full",
         "deleted": ["zero"],
+        "forgotten": [],
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -48,6 +49,14 @@ class Bench:
 @pytest.fixture
 def bench() -> Bench:
     return Bench()
+
+
+async def test_what_nobody_has_defined_for_a_while_is_not_shown_and_so_made_anew(bench):
+    keep(bench.state, replace(manifest_of(SHOWING), hidden_from=NOON + timedelta(minutes=1)))
+
+    assert await bench.showings.find(SHOWING) is not None
+    bench.pass_time(timedelta(minutes=1))
+    assert await bench.showings.find(SHOWING) is None
 
 
 async def test_what_was_made_is_found_and_not_looked_for_again_at_once(bench):
