@@ -9,13 +9,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, TypeVar
 
+from gateway.adapters.place import open_below, open_directory
 from gateway.adapters.storage_check import FindVendor
 from gateway.adapters.vendors import find_vendor
 from gateway.config.faults import ConfigError, Fault
 from gateway.config.schema import Config
 from gateway.domain.location import Location, parse_location
 from gateway.errors import Unavailable, Unsupported
-from gateway.ports import StateEntry, StateKey, StateStore, Storage, Storages, StorageSettings
+from gateway.ports import StateEntry, StateKey, StateStore, Storage, Storages
 
 _SCRATCH: Final = "check"
 _PATH: Final = "state.location"
@@ -39,10 +40,8 @@ async def open_state(
     if location.scheme != "file":
         yield ProvedState(StorageState(storages, location))
         return
-    # A directory needs nobody's identity, and so no entry.
-    vendor = await asyncio.to_thread(find, "local")
-    async with vendor.open(StorageSettings(name="state", prefix=location, public_url="")) as storage:
-        yield ProvedState(_opened(storage, location))
+    async with open_directory(location, key=_PATH, find=find) as store:
+        yield ProvedState(store)
 
 
 class StorageState:
@@ -77,7 +76,7 @@ class StorageState:
             raise Unavailable("the state's storage is not open here; see state.location")
         # A reload opens storages anew.
         if self._opened is None or self._opened[0] is not storage:
-            self._opened = storage, _opened(storage, self._location)
+            self._opened = storage, open_below(storage, self._location, key=_PATH)
         return self._opened[1]
 
 
@@ -160,10 +159,3 @@ def _unfit(what: str) -> Unsupported:
         f"the store {what}, so it cannot hold what workers share: choose one that puts on conditions "
         "(If-None-Match, If-Match), or a directory"
     )
-
-
-def _opened(storage: Storage, location: Location) -> StateStore:
-    if storage.open_state is None:
-        message = f"the storage {storage.name!r} cannot hold state; choose another, or a directory"
-        raise ConfigError([Fault(path=_PATH, message=message)])
-    return storage.open_state(location)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from gateway.adapters.audit_outbox import Outbox
 from gateway.adapters.audit_shipping import Shipper, Shipping
+from gateway.adapters.place import open_below, open_directory
 from gateway.adapters.shipping_metrics import PrometheusShippingMetrics
 from gateway.adapters.storage_check import FindVendor
 from gateway.adapters.storages import OpenStorages, StorageProcess
@@ -18,7 +18,7 @@ from gateway.adapters.vendors import find_vendor
 from gateway.config.faults import ConfigError, Fault
 from gateway.config.schema import Config, StorageConfig
 from gateway.domain.location import Location, parse_location
-from gateway.ports import StateStore, Storage, StorageSettings
+from gateway.ports import StateStore
 
 
 def audit_directory(config: Config) -> Path:
@@ -49,10 +49,8 @@ async def open_place(
     location = parse_location(place)
     entry = _covering(config, location)
     if entry is None and location.scheme == "file":
-        # A directory needs nobody's identity, and so no entry.
-        vendor = await asyncio.to_thread(find, "local")
-        async with vendor.open(StorageSettings(name="usage", prefix=location, public_url="")) as storage:
-            yield _opened(storage, location, key)
+        async with open_directory(location, key=key, find=find) as store:
+            yield store
         return
     if entry is None:
         raise ConfigError([Fault(path=key, message=f"no storage covers {location}: add one below storages")])
@@ -61,17 +59,10 @@ async def open_place(
         found = storages.find(location)
         if found is None:
             raise ConfigError([Fault(path=key, message=f"the storage {entry.name!r} did not open")])
-        yield _opened(found, location, key)
+        yield open_below(found, location, key=key)
 
 
 def _covering(config: Config, location: Location) -> StorageConfig | None:
     prefixes = [(parse_location(entry.prefix), entry) for entry in config.storages or ()]
     covering = [(len(prefix.path), entry) for prefix, entry in prefixes if prefix.covers(location)]
     return max(covering, key=lambda found: found[0])[1] if covering else None
-
-
-def _opened(storage: Storage, location: Location, key: str) -> StateStore:
-    if storage.open_state is None:
-        message = f"the storage {storage.name!r} cannot be written to by us: choose another, or a directory"
-        raise ConfigError([Fault(path=key, message=message)])
-    return storage.open_state(location)

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 
-def to_safe_json(value: object, default: Callable[[Any], object] | None = None) -> str:
+def to_safe_json(
+    value: object, default: Callable[[Any], object] | None = None, *, indent: int | None = 2
+) -> str:
     """Return JSON that cannot move a terminal's cursor: in ASCII, as names are what callers made up."""
     # The one character of ASCII that a terminal obeys and JSON leaves as it is.
-    return json.dumps(value, indent=2, ensure_ascii=True, default=default).replace("\x7f", "\\u007f")
+    return json.dumps(value, indent=indent, ensure_ascii=True, default=default).replace("\x7f", "\\u007f")

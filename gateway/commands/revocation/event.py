@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from datetime import datetime
 
 from gateway.commands.bearer import format_time
 from gateway.commands.revocation.cutting import Outcome
 from gateway.commands.revocation.result import Result
+from gateway.commands.safe_json import to_safe_json
 from gateway.domain.audit import SCHEMA_VERSION
 
 
 def to_line(result: Result) -> str:
     """Return the event, with the names that the audit log's events have."""
     plan = result.plan
-    return json.dumps(
+    return to_safe_json(
         {
             "id": secrets.token_hex(16),
             "schema_version": SCHEMA_VERSION,
@@ -33,7 +33,7 @@ def to_line(result: Result) -> str:
             "storages_not_asked": list(plan.not_asked),
             "urls_live_until": _time(result.urls_until),
         },
-        ensure_ascii=False,
+        indent=None,
     )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
 from gateway.commands.bearer import format_time
+from gateway.commands.safe_json import to_safe_json
 from gateway.commands.verification.check import Mark, Row
 from gateway.commands.verification.inspection import Inspection
 
@@ -42,15 +42,13 @@ class Report:
         return "\n".join(lines)
 
     def to_json(self) -> str:
-        return json.dumps(
+        return to_safe_json(
             {
                 "storages": [_to_dict(one) for one in self.storages],
                 "proved": self._marks()[Mark.PROVED],
                 "breaches": self._marks()[Mark.BREACH],
                 "notProved": self._marks()[Mark.NOT_PROVED],
-            },
-            indent=2,
-            ensure_ascii=False,
+            }
         )
 
     def _marks(self) -> Counter[Mark]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from gateway.services.snapshot.predicate.data_type import find_type
 from pipeline.index.columns import MOST, Family, typed_columns
 
 
@@ -73,3 +74,17 @@ def test_a_column_is_known_by_the_name_that_files_have_for_it(mode, name):
 def test_only_so_many_columns_are_typed():
     fields = [field(f"c{number}", "long") for number in range(2 * MOST)]
     assert len(typed_columns(metadata(*fields))) == MOST
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("byte", "short", "integer", "long", "float", "double", "decimal(10,2)", "decimal(38, 0)"),
+        *("string", "boolean", "date", "timestamp", "timestamp_ntz", "binary", "variant", "void", "interval"),
+    ],
+)
+def test_bounds_are_of_the_types_that_predicates_compare_and_of_the_same_families(kind):
+    columns = typed_columns(metadata(field("a", kind)))
+    compared = find_type(kind)
+
+    assert [column.family.name for column in columns] == ([compared.family.name] if compared else [])
