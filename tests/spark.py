@@ -14,32 +14,17 @@ import pytest
 
 from pipeline.session import SparkSettings, open_session
 from tests.components import SPARK_PIPELINE
+from tests.spark_for_speed import SMALL_TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# A table has tens of rows: planning and compiling is all that there is to save.
 FOR_SPEED = {
+    **SMALL_TABLES,
     "spark.driver.memory": "1536m",
     "spark.default.parallelism": "2",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.databricks.delta.snapshotPartitions": "1",
-    "spark.databricks.delta.writeChecksumFile.enabled": "false",
-    "spark.databricks.delta.stateReconstructionValidation.enabled": "false",
-    # Nobody looks at what was run.
-    "spark.ui.liveUpdate.period": "-1",
-    "spark.ui.retainedJobs": "1",
-    "spark.ui.retainedStages": "1",
-    "spark.ui.retainedTasks": "1",
-    "spark.sql.ui.retainedExecutions": "1",
-    "spark.sql.maxPlanStringLength": "100",
-    # Without a checksum beside every file.
-    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
-    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
     # S3A's buffers on disk need the file system that writes checksums.
     "spark.hadoop.fs.s3a.fast.upload.buffer": "bytebuffer",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Xmn512m -XX:TieredStopAtLevel=1",

@@ -10,6 +10,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from tests.spark_for_speed import SMALL_TABLES
+
 
 def start_session(jars: Path, scratch: Path) -> SparkSession:
     settings = {
@@ -38,30 +40,14 @@ def start_session(jars: Path, scratch: Path) -> SparkSession:
     return session
 
 
-# A table has tens of rows: planning and compiling is all that there is to save.
 _FOR_SPEED = {
+    **SMALL_TABLES,
     "spark.master": "local[1]",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.default.parallelism": "1",
     "spark.sql.shuffle.partitions": "1",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.databricks.delta.snapshotPartitions": "1",
-    "spark.databricks.delta.writeChecksumFile.enabled": "false",
     "spark.databricks.delta.history.metricsEnabled": "false",
     "spark.databricks.delta.merge.materializeSource": "none",
-    "spark.databricks.delta.stateReconstructionValidation.enabled": "false",
-    # Nobody looks at what was run: plans and figures of thousands of queries are not kept, nor written out.
-    "spark.ui.liveUpdate.period": "-1",
-    "spark.ui.retainedJobs": "1",
-    "spark.ui.retainedStages": "1",
-    "spark.ui.retainedTasks": "1",
-    "spark.sql.ui.retainedExecutions": "1",
-    "spark.sql.maxPlanStringLength": "100",
-    # Without a checksum beside every file.
-    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
-    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Xmn768m -XX:MetaspaceSize=384m -Duser.timezone=UTC",
 }
