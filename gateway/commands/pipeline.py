@@ -65,6 +65,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     kinds = plan.add_subparsers(title="jobs", metavar="JOB", required=True)
     for kind in JobKind:
         _add_job(kinds, kind, Actions.print_plan)
+    kinds.choices[JobKind.USAGE].add_argument(
+        "--continuous",
+        metavar="SECONDS",
+        type=_seconds,
+        help="a job that stays, and takes up what has landed so often",
+    )
     jobs = _add(actions, "jobs", "list what is queued, running, done and failed", Actions.list_jobs)
     jobs.add_argument(
         "--format", choices=["table", "json"], default="table", help="how to print it (default: table)"
@@ -80,6 +86,12 @@ def run(args: argparse.Namespace, env: Mapping[str, str]) -> int:
         print(*list_faults(args.config, exc.faults), sep="\n", file=sys.stderr)
         return 2
     return status
+
+
+def _seconds(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds, 1 or more")
+    return int(text)
 
 
 def _add(actions: Any, name: str, help_: str, act: Any) -> argparse.ArgumentParser:
@@ -98,7 +110,7 @@ def _add(actions: Any, name: str, help_: str, act: Any) -> argparse.ArgumentPars
 
 def _add_job(actions: Any, kind: JobKind, act: Any) -> None:
     parser = _add(actions, kind, _HELP[kind], act)
-    parser.set_defaults(kind=kind, name="", recipient="")
+    parser.set_defaults(kind=kind, name="", recipient="", continuous=None)
     if kind in _NAMED:
         metavar, help_ = _NAMED[kind]
         parser.add_argument("name", metavar=metavar, help=help_)

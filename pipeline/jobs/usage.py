@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from gateway.domain.job import JobKind
+from gateway.errors import InvalidArgument
 from pipeline.entry import run_file
 from pipeline.plan import read_plan
 from pipeline.progress import Progress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from pipeline.usage.batch import Outcome
     from pipeline.usage.tables import UsageTables
-
 # A batch is at most so many segments, where the plan says nothing.
 _MAX_FILES: Final = 500
 # Segments whose times are older than this, next to the newest, are taken for seen.
@@ -40,31 +42,64 @@ class UsagePlan:
 
 def run(spark: SparkSession, plan: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     """Bring the tables up to date, and return what there was to do; a continuous plan goes on for ever."""
-    from pyspark.errors import AnalysisException  # noqa: PLC0415 -- the runner imports jobs before Spark
-
-    from pipeline.usage.tables import UsageTables  # noqa: PLC0415
+    from pipeline.usage.tables import UsageTables  # noqa: PLC0415 -- the runner imports jobs before Spark
 
     asked = read_plan(UsagePlan, plan)
+    if asked.continuous_seconds is not None and asked.continuous_seconds < 1:
+        raise InvalidArgument("plan.continuous_seconds is less than 1")
     tables = UsageTables(spark=spark, url=asked.location_url)
     progress("looking for the tables", 0, 0)
     tables.create()
-    outcomes: list[Outcome] = []
+    totals = _Totals()
+    lines = _landed(spark, asked, progress)
+    if lines is not None:
+        writer = lines.writeStream.foreachBatch(_folding(asked.location_url, totals, progress))
+        writer = writer.option("checkpointLocation", tables.place(_CHECKPOINT))
+        _triggered(writer, asked).start().awaitTermination()
+    return asdict(totals) | {"days": sorted(totals.days)}
+
+
+@dataclass(slots=True)
+class _Totals:
+    """What all batches of a run have come to, so far."""
+
+    batches: int = 0
+    lines: int = 0
+    events: int = 0
+    repeated: int = 0
+    quarantined: int = 0
+    days: set[str] = field(default_factory=set)
+
+    def add(self, outcome: Outcome) -> None:
+        self.batches += 1
+        self.lines += outcome.lines
+        self.events += outcome.events
+        self.repeated += outcome.repeated
+        self.quarantined += outcome.quarantined
+        self.days |= {day.isoformat() for day in outcome.days}
+
+
+def _landed(spark: SparkSession, plan: UsagePlan, progress: Progress) -> DataFrame | None:
+    """Return the lines of what has landed and will; None where nothing has, and nothing is waited for."""
+    from pyspark.errors import AnalysisException  # noqa: PLC0415 -- see above
+
     progress("looking for segments", 0, 0)
-    try:
-        lines = _lines(spark, asked)
-    except AnalysisException as exc:
-        if exc.getCondition() != "PATH_NOT_FOUND":
-            raise
+    while True:
+        try:
+            return _lines(spark, plan)
+        except AnalysisException as exc:
+            if exc.getCondition() != "PATH_NOT_FOUND":
+                raise
         progress("nothing has landed yet", 0, 0)
-        return _summary(outcomes)
-    writer = lines.writeStream.foreachBatch(_folding(asked.location_url, outcomes, progress))
-    writer = writer.option("checkpointLocation", tables.place(_CHECKPOINT))
-    if asked.continuous_seconds is None:
-        writer = writer.trigger(availableNow=True)
-    else:
-        writer = writer.trigger(processingTime=f"{asked.continuous_seconds} seconds")
-    writer.start().awaitTermination()
-    return _summary(outcomes)
+        if plan.continuous_seconds is None:
+            return None
+        time.sleep(plan.continuous_seconds)
+
+
+def _triggered(writer: DataStreamWriter, plan: UsagePlan) -> DataStreamWriter:
+    if plan.continuous_seconds is None:
+        return writer.trigger(availableNow=True)
+    return writer.trigger(processingTime=f"{plan.continuous_seconds} seconds")
 
 
 def _lines(spark: SparkSession, plan: UsagePlan) -> DataFrame:
@@ -84,9 +119,7 @@ def _lines(spark: SparkSession, plan: UsagePlan) -> DataFrame:
     )
 
 
-def _folding(
-    location_url: str, outcomes: list[Outcome], progress: Progress
-) -> Callable[[DataFrame, int], None]:
+def _folding(location_url: str, totals: _Totals, progress: Progress) -> Callable[[DataFrame, int], None]:
     def fold_batch(lines: DataFrame, batch: int) -> None:
         from pipeline.usage.batch import fold  # noqa: PLC0415 -- see above
         from pipeline.usage.tables import Batch, UsageTables  # noqa: PLC0415
@@ -94,9 +127,9 @@ def _folding(
         tables = UsageTables(spark=lines.sparkSession, url=location_url)
         known = Batch(query=_query_id(tables), number=batch)
         outcome = fold(tables, lines, known)
-        outcomes.append(outcome)
+        totals.add(outcome)
         days = ", ".join(day.isoformat() for day in outcome.days)
-        progress(f"batch {batch}: {outcome.events:,} events of {days or 'no day'}", len(outcomes), 0)
+        progress(f"batch {batch}: {outcome.events:,} events of {days or 'no day'}", totals.batches, 0)
 
     return fold_batch
 
@@ -105,17 +138,6 @@ def _query_id(tables: UsageTables) -> str:
     """Return the name that the checkpoint has given to all that is done with it."""
     place = f"{tables.place(_CHECKPOINT)}/metadata"
     return str(json.loads(tables.spark.read.text(place).collect()[0]["value"])["id"])
-
-
-def _summary(outcomes: list[Outcome]) -> dict[str, Any]:
-    return {
-        "batches": len(outcomes),
-        "lines": sum(outcome.lines for outcome in outcomes),
-        "events": sum(outcome.events for outcome in outcomes),
-        "repeated": sum(outcome.repeated for outcome in outcomes),
-        "quarantined": sum(outcome.quarantined for outcome in outcomes),
-        "days": sorted({day.isoformat() for outcome in outcomes for day in outcome.days}),
-    }
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ class Actions:
         return {
             "id": "plan",
             "job": args.kind,
-            "plan": plan.body,
+            "plan": {**plan.body, **({"continuous_seconds": args.continuous} if args.continuous else {})},
             "spark": spark_settings(config) | {"conf": _public(config.pipeline.spark.conf)},
             "access": _public(access),
         }

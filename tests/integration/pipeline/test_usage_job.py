@@ -2,10 +2,17 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
+from gateway.errors import InvalidArgument
+from pipeline.jobs.usage import run
 from tests.components import SPARK_PIPELINE
 from tests.fakes.audit_lines import MALFORMED, START, Story, parsed
 from tests.integration.pipeline.usage_lake import Lake
@@ -29,6 +36,21 @@ def test_events_of_all_replicas_are_counted_once_also_when_late_or_twice(spark, 
     assert (result["events"], result["lines"]) == (len(late) + len(earlier), len(late) + len(earlier))
     lake.assert_tells(spark, parsed([*lines, *earlier]))
     assert lake.run(spark)["batches"] == 0
+
+
+def test_a_continuous_job_waits_for_the_first_segment_and_takes_up_what_lands_later(spark, tmp_path):
+    lake = Lake(tmp_path)
+    lines = Story(9).lines(20)
+    with ThreadPoolExecutor(1) as pool, stopping(spark):
+        job = pool.submit(run, spark, lake.plan | {"continuous_seconds": 1}, lambda *_: None)
+        lake.land("a-1", lines[:10])
+        wait_for(job, lambda: events_of(lake, spark) == 10)
+        lake.land("a-2", lines[10:])
+        wait_for(job, lambda: events_of(lake, spark) == len(lines))
+        # The tables that are made of events come after these.
+        stop_at_rest(spark)
+        assert job.result()["events"] == len(lines)
+    lake.assert_tells(spark, parsed(lines))
 
 
 def test_lines_that_are_no_events_are_kept_with_reason_file_and_number(spark, tmp_path):
@@ -80,3 +102,37 @@ def test_job_makes_empty_tables_before_anything_has_landed(spark, tmp_path):
     lake = Lake(tmp_path)
     assert lake.run(spark)["batches"] == 0
     assert lake.rows(spark, "usage_daily") == []
+
+
+def test_a_continuous_job_looks_again_after_a_second_at_least(spark, tmp_path):
+    with pytest.raises(InvalidArgument, match="continuous_seconds is less than 1"):
+        run(spark, Lake(tmp_path).plan | {"continuous_seconds": 0}, lambda *_: None)
+
+
+def events_of(lake: Lake, spark) -> int:
+    return len(lake.rows(spark, "events"))
+
+
+def wait_for(job: Future[Any], is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not is_so():
+        assert not job.done(), job.exception()
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def stop_at_rest(spark) -> None:
+    """Stop the stream when the batch under way is done."""
+    (query,) = spark.streams.active
+    query.processAllAvailable()
+    query.stop()
+
+
+@contextmanager
+def stopping(spark) -> Iterator[None]:
+    """Leave no stream behind, whatever becomes of the test."""
+    try:
+        yield
+    finally:
+        for query in spark.streams.active:
+            query.stop()

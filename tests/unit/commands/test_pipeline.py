@@ -117,6 +117,21 @@ def test_kind_that_the_configuration_has_not_is_told(bench):
         bench.run("usage")
 
 
+def test_plan_of_a_job_that_stays_says_how_often_it_looks(bench, capsys):
+    bench.crafts[JobKind.USAGE] = bench.view
+    bench.view.next_plan = Plan(body={"landing_url": "file:/landing", "continuous_seconds": None})
+
+    assert bench.run("plan", "usage", "--continuous", "60") == 0
+    assert json.loads(capsys.readouterr().out)["plan"]["continuous_seconds"] == 60
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "1m", "1.5", ""])
+def test_what_is_no_number_of_seconds_is_told(bench, capsys, given):
+    with pytest.raises(SystemExit):
+        bench.run("plan", "usage", f"--continuous={given}")
+    assert "is no number of seconds, 1 or more" in capsys.readouterr().err
+
+
 def test_plan_is_printed_without_secrets(bench, capsys):
     bench.view.next_plan = Plan(body={"query": "SELECT 1"}, locations=(parse_location("s3://lake/t"),))
 
