@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gateway.errors import GatewayError
 from pipeline.session import SparkSettings, open_session
 from tests.components import SPARK_PIPELINE
 from tests.spark_for_speed import SMALL_TABLES
@@ -29,6 +31,7 @@ FOR_SPEED = {
     "spark.hadoop.fs.s3a.fast.upload.buffer": "bytebuffer",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Xmn512m -XX:TieredStopAtLevel=1",
 }
+_STARTED: pytest.StashKey[SparkSession | BaseException] = pytest.StashKey()
 SETTINGS = SparkSettings(master="local[2]", conf=FOR_SPEED)
 
 
@@ -46,21 +49,46 @@ def require_spark() -> None:
             pytest.fail(f"{program} is not there: Java 17 and Maven bring Spark", pytrace=False)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """Start the JVM before the first test, where one will need it.
+
+    PySpark forks to start it. Later, with the threads of gRPC in this process, such a child may die at once.
+    """
+    if not session.config.option.collectonly and any(_needs_spark(item) for item in session.items):
+        session.config.stash[_STARTED] = _start(session.config)
+
+
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory) -> Iterator[SparkSession]:
+def spark(pytestconfig) -> Iterator[SparkSession]:
     """The session. What a test registers in it, it takes back; `newSession` gives one of its own."""
-    require_spark()
+    started = pytestconfig.stash[_STARTED]
+    if isinstance(started, BaseException):
+        raise started
+    yield started
+    started.stop()
+
+
+def _needs_spark(item: pytest.Item) -> bool:
+    return isinstance(item, pytest.Function) and "spark" in item.fixturenames
+
+
+def _start(config: pytest.Config) -> SparkSession | BaseException:
+    """Return the session, or what is wrong: it is told by the tests that ask for it."""
     # Spark starts interpreters for what it runs in Python, by whatever is called python3 otherwise.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    scratch = tmp_path_factory.mktemp("spark")
+    scratch = Path(tempfile.mkdtemp(prefix="sluice-spark-"))
+    config.add_cleanup(lambda: shutil.rmtree(scratch, ignore_errors=True))
     conf = {
         **FOR_SPEED,
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
     }
-    session = open_session(SparkSettings(master=SETTINGS.master, conf=conf))
-    yield session
-    session.stop()
+    try:
+        require_spark()
+        return open_session(SparkSettings(master=SETTINGS.master, conf=conf))
+    except (GatewayError, pytest.fail.Exception) as exc:
+        return exc
 
 
 @dataclass(frozen=True, slots=True)
