@@ -13,6 +13,7 @@ from gateway.config.redis import CacheConfig
 from gateway.config.section import Age, Moment, Section, Size, Span
 from gateway.config.value import (
     parse_format_version,
+    parse_method_names,
     parse_share_names,
     parse_storage_name,
     parse_targets,
@@ -23,6 +24,7 @@ from gateway.domain.principal import Permission
 from gateway.domain.table import AccessMode
 
 ShareNames = Annotated[tuple[str, ...] | Literal["*"], BeforeValidator(parse_share_names)]
+MethodNames = Annotated[tuple[str, ...] | None, BeforeValidator(parse_method_names)]
 Targets = Annotated[str | tuple[str, ...], BeforeValidator(parse_targets)]
 
 _HOUR_MS: Final = 60 * 60 * 1000
@@ -133,7 +135,7 @@ class IdentityConfig(Section):
 
 
 class RateConfig(Section):
-    """How many requests a second a recipient may make for long, and at once."""
+    """How many requests a second a recipient or a platform service may make for long, and at once."""
 
     requests_per_second: float = Field(gt=0, allow_inf_nan=False)
     burst: int = Field(ge=1)
@@ -165,6 +167,11 @@ class PrincipalConfig(Section):
     public_key: str = ""
     permissions: tuple[Permission, ...] = ()
     shares: ShareNames = ()
+    # Services and methods, as Catalog or Catalog.Resolve; left out: all. What a list leaves out is denied.
+    methods: MethodNames = None
+    # How often it may call, and how many calls it may have under way, in each process; left out: any number.
+    rate: RateConfig | None = None
+    concurrent_calls: int | None = Field(default=None, ge=1)
 
 
 class StorageConfig(Section):

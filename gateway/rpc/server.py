@@ -15,6 +15,9 @@ from gateway.config.address import parse_listener
 from gateway.config.schema import ServicesConfig
 from gateway.errors import Unavailable, Unsupported
 from gateway.ports import RpcMetrics
+from gateway.rpc.admission import AdmissionInterceptor, Gate
+from gateway.rpc.certificates import Certificates
+from gateway.rpc.deadline import STREAM_LIMIT, DeadlineInterceptor
 from gateway.rpc.dial import MAX_MESSAGE_BYTES
 from gateway.rpc.status import GuardInterceptor
 from gateway.rpc.tls import server_credentials
@@ -38,16 +41,19 @@ class Health:
         await self._servicer.enter_graceful_shutdown()
 
 
-def network_server(settings: ServicesConfig, metrics: RpcMetrics) -> aio.Server:
-    """Return a server that is not listening yet."""
+def network_server(settings: ServicesConfig, metrics: RpcMetrics, gate: Gate | None = None) -> aio.Server:
+    """Return a server that is not listening yet; without a gate it admits whomever the transport does."""
     age = settings.max_connection_age // timedelta(milliseconds=1)
+    admission = [] if gate is None else [AdmissionInterceptor(gate)]
     return aio.server(
-        interceptors=[GuardInterceptor(metrics)],
+        # The first stands around the others: whatever they raise becomes a status, and is counted.
+        interceptors=[GuardInterceptor(metrics), *admission, DeadlineInterceptor(settings.timeout)],
         options=[
             ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
             # Clients come back by name after this long, and so find new replicas.
             ("grpc.max_connection_age_ms", age),
-            ("grpc.max_connection_age_grace_ms", 60_000),
+            # For streams that have begun by then: as long as one may take.
+            ("grpc.max_connection_age_grace_ms", STREAM_LIMIT // timedelta(milliseconds=1)),
             # A port that is taken is an error, not a second listener.
             ("grpc.so_reuseport", 0),
             ("grpc.keepalive_permit_without_calls", 1),
@@ -56,8 +62,16 @@ def network_server(settings: ServicesConfig, metrics: RpcMetrics) -> aio.Server:
     )
 
 
-async def listen(server: aio.Server, settings: ServicesConfig, services: Sequence[str]) -> int:
-    """Start to listen where the settings say, and return the port; refuse to do so unprotected."""
+async def listen(
+    server: aio.Server,
+    settings: ServicesConfig,
+    services: Sequence[str],
+    certificates: Certificates | None = None,
+) -> int:
+    """Start to listen where the settings say, and return the port; refuse to do so unprotected.
+
+    Whoever gives certificates may renew them; otherwise those of the settings are read once.
+    """
     if settings.tls is None and not is_private(settings.listen):
         raise Unsupported(
             f"services.listen: {settings.listen} is not on loopback, so it needs services.tls (mutual TLS)"
@@ -68,7 +82,8 @@ async def listen(server: aio.Server, settings: ServicesConfig, services: Sequenc
         if settings.tls is None:
             port = server.add_insecure_port(settings.listen)
         else:
-            port = server.add_secure_port(settings.listen, server_credentials(settings.tls))
+            shown = certificates or Certificates(settings.tls)
+            port = server.add_secure_port(settings.listen, server_credentials(shown))
     except RuntimeError as exc:
         raise Unavailable(f"services.listen: {settings.listen} cannot be listened on; is it taken?") from exc
     await server.start()

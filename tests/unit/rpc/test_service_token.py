@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from gateway.domain.principal import Principal, PrincipalKind
 from gateway.errors import Unauthenticated
-from gateway.services.catalog import service_token as module
-from gateway.services.catalog.service_token import ServiceTokens
+from gateway.rpc import service_token as module
+from gateway.rpc.service_token import ServiceTokens
 from tests.fakes.catalog_store import FakeCatalogStore
 from tests.unit.services.catalog.calls import NOON, FakeClock
 
