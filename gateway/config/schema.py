@@ -13,7 +13,6 @@ from gateway.config.redis import CacheConfig
 from gateway.config.section import Age, Moment, Section, Size, Span
 from gateway.config.value import (
     parse_format_version,
-    parse_method_names,
     parse_share_names,
     parse_storage_name,
     parse_targets,
@@ -24,7 +23,6 @@ from gateway.domain.principal import Permission
 from gateway.domain.table import AccessMode
 
 ShareNames = Annotated[tuple[str, ...] | Literal["*"], BeforeValidator(parse_share_names)]
-MethodNames = Annotated[tuple[str, ...] | None, BeforeValidator(parse_method_names)]
 Targets = Annotated[str | tuple[str, ...], BeforeValidator(parse_targets)]
 
 _HOUR_MS: Final = 60 * 60 * 1000
@@ -168,7 +166,7 @@ class PrincipalConfig(Section):
     permissions: tuple[Permission, ...] = ()
     shares: ShareNames = ()
     # Services and methods, as Catalog or Catalog.Resolve; left out: all. What a list leaves out is denied.
-    methods: MethodNames = None
+    methods: tuple[str, ...] | None = None
     # How often it may call, and how many calls it may have under way, in each process; left out: any number.
     rate: RateConfig | None = None
     concurrent_calls: int | None = Field(default=None, ge=1)

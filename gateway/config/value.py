@@ -115,13 +115,6 @@ def parse_share_names(value: object) -> object:
     raise ValueError('must be a list of names of shares, or "*" for all of them')
 
 
-def parse_method_names(value: object) -> object:
-    # Not null either: a list whose entries were all removed must not come to mean everything.
-    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
-        return value
-    raise ValueError("must be a list of methods such as [Catalog.Resolve, Vending], or left out for all")
-
-
 def parse_targets(value: object) -> object:
     if isinstance(value, str) or (isinstance(value, list | tuple) and all(isinstance(i, str) for i in value)):
         return value
