@@ -21,7 +21,7 @@ AUDIENCE: Final = "sluice"
 
 PublicKey = Ed25519PublicKey | RSAPublicKey | EllipticCurvePublicKey
 
-_MAX_AGE: Final = timedelta(hours=1)
+MAX_AGE: Final = timedelta(hours=1)
 _SKEW: Final = timedelta(seconds=5)
 _MAX_LENGTH: Final = 16 * 1024
 _MIN_RSA_BITS: Final = 2048
@@ -133,7 +133,7 @@ def _check_times(claims: Mapping[str, Any], now: datetime) -> None:
     starts_at = max(issued_at, _seconds(claims.get("nbf", issued_at)))
     if not starts_at - _SKEW.total_seconds() <= at < expires_at:
         raise ValueError("expired, or not valid yet")
-    if at - issued_at > _MAX_AGE.total_seconds():
+    if at - issued_at > MAX_AGE.total_seconds():
         raise ValueError("too old")
 
 
