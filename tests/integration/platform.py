@@ -15,9 +15,11 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tests.deployments import Deployment, Settings, split
+from tests.installed import installed
 from tests.repository import ROOT
 
 EXAMPLES = ROOT / "docs" / "examples" / "platform"
+GO_MODULE = "example.com/platform"
 
 KEY = Ed25519PrivateKey.generate()
 PUBLIC_PEM = (
@@ -84,3 +86,20 @@ def copy_example(name: str, directory: Path) -> Path:
     shutil.copytree(EXAMPLES / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(EXAMPLES / "service-config.json", place)
     return place / name
+
+
+def build_go_example(directory: Path) -> Path:
+    """Generate the Go code of the protos into a copy of the example, build it, and return the program."""
+    example = copy_example("go", directory)
+    plugins = [installed(name) for name in ("protoc-gen-go", "protoc-gen-go-grpc")]
+    protos = sorted((ROOT / "proto").rglob("*.proto"))
+    command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{ROOT / 'proto'}"]
+    for plugin in plugins:
+        kind = plugin.name.removeprefix("protoc-gen-")
+        command += [f"--plugin={plugin}", f"--{kind}_out={example}", f"--{kind}_opt=module={GO_MODULE}"]
+        names = [str(proto.relative_to(ROOT / "proto")) for proto in protos]
+        command += [f"--{kind}_opt=M{name}={GO_MODULE}/gatewayv1" for name in names]
+    subprocess.run([*command, *map(str, protos)], check=True)
+    program = directory / "platform-service"
+    subprocess.run(["go", "build", "-mod=readonly", "-o", str(program), "."], cwd=example, check=True)
+    return program

@@ -12,9 +12,17 @@ from typing import Any
 import pytest
 
 from gateway.demo.s3_sample import to_schema, to_storage
-from tests.components import SEAWEEDFS, SPLIT
+from tests.components import GO_CLIENT, GRPCURL, SEAWEEDFS, SPLIT
 from tests.http import request
-from tests.integration.platform import PUBLIC_PEM, Platform, copy_example, running_platform, stubs
+from tests.installed import installed
+from tests.integration.platform import (
+    PUBLIC_PEM,
+    Platform,
+    build_go_example,
+    copy_example,
+    running_platform,
+    stubs,
+)
 
 pytestmark = pytest.mark.component(SPLIT)
 
@@ -150,3 +158,87 @@ def test_a_service_that_is_down_is_told_from_one_that_refuses(run, platform):
     result = run("get_credential.py", "billing", "vending", more=("--catalog=127.0.0.1:1",))
 
     assert "the service was not reached: UNAVAILABLE" in result.stderr
+
+
+@pytest.fixture(scope="module")
+def run_go(platform, tmp_path_factory) -> Run:
+    """Runs the Go example, built from generated code."""
+    directory = tmp_path_factory.mktemp("go")
+    program = build_go_example(directory)
+
+    def run(caller: str, *services: str, more: tuple[str, ...] = (), table: str = TABLE) -> Any:
+        config = f"--service-config={directory / 'platform' / 'service-config.json'}"
+        command = [str(program), *platform.arguments(caller, *services), config, *more, table]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    return run
+
+
+@pytest.mark.system
+@pytest.mark.component(GO_CLIENT)
+def test_a_service_in_go_reads_files_for_itself_and_for_a_recipient(run_go):
+    reading = ("catalog", "snapshot", "presign")
+
+    for caller, more in (("billing", ()), ("broker", ("--recipient=reader",))):
+        result = run_go(caller, *reading, more=more)
+        assert result.returncode == 0, result.stderr
+        urls = result.stdout.splitlines()
+        assert urls
+        assert all(request(url).body.startswith(b"PAR1") for url in urls)
+
+
+@pytest.mark.system
+@pytest.mark.component(GO_CLIENT, SEAWEEDFS)
+def test_a_service_in_go_gets_a_credential_waits_for_its_rate_and_tells_errors(run_go):
+    issued = run_go("billing", "catalog", "vending", table="lake.lake.orders")
+    waited = run_go("throttled", "catalog", "snapshot", "presign")
+    refused = run_go("reader-of-logs", "catalog", "snapshot", "presign")
+    unsupported = run_go("billing", "catalog", "vending")
+
+    assert issued.stdout.startswith("credential "), issued.stderr
+    assert " opens s3://lake/sales/orders until " in issued.stdout
+    assert waited.returncode == 0, waited.stderr
+    assert refused.stderr.startswith("PermissionDenied (SERVICE_REFUSED): ")
+    assert unsupported.stderr.startswith("FailedPrecondition (UNSUPPORTED_OPERATION): ")
+
+
+@pytest.fixture
+def grpcurl(platform) -> Run:
+    """Calls with nothing but what reflection tells."""
+    tls = platform.deployment.certificate("billing")
+    files = ["-cacert", tls.ca, "-cert", tls.certificate, "-key", tls.key]
+
+    def call(service: str, *arguments: str, message: str = "") -> Any:
+        data = ["-d", message] if message else []
+        command = [str(installed("grpcurl")), *files, *data, platform.address(service), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    return call
+
+
+@pytest.mark.system
+@pytest.mark.component(GRPCURL)
+def test_a_client_without_protos_finds_its_way_by_reflection(grpcurl):
+    assert grpcurl("catalog", "list").stdout.split() == [
+        "gateway.v1.Catalog",
+        "grpc.health.v1.Health",
+        "grpc.reflection.v1alpha.ServerReflection",
+    ]
+    described = grpcurl("vending", "describe", "gateway.v1.IssueRequest").stdout
+    assert "string grant = 1;" in described
+    names = '{"share": "sample", "schema": "sales", "table": "orders", "audiences": ["AUDIENCE_SNAPSHOT"]}'
+    resolved = json.loads(grpcurl("catalog", "gateway.v1.Catalog/Resolve", message=names).stdout)
+    assert resolved["principal"] == "billing"
+    version = {"grant": resolved["grants"][0]}
+    read = grpcurl("snapshot", "gateway.v1.Snapshot/GetVersion", message=json.dumps(version))
+    assert "version" in json.loads(read.stdout), read.stderr
+
+
+@pytest.mark.system
+@pytest.mark.component(GRPCURL)
+def test_health_tells_of_each_service_and_of_no_other(grpcurl):
+    asked = grpcurl("presign", "grpc.health.v1.Health/Check", message='{"service": "gateway.v1.Presign"}')
+    other = grpcurl("presign", "grpc.health.v1.Health/Check", message='{"service": "gateway.v1.Catalog"}')
+
+    assert json.loads(asked.stdout) == {"status": "SERVING"}
+    assert "NotFound" in other.stderr
