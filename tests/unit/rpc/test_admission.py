@@ -41,7 +41,7 @@ class Entrance:
             pass
 
     async def enter(self, method: str = "Presign.Sign", names: Any = ("billing",), **context: Any) -> Any:
-        caller = FakeContext(remote="ipv4:10.0.0.1:1", certificate_names=names, **context)
+        caller: Any = FakeContext(remote="ipv4:10.0.0.1:1", certificate_names=names, **context)
         return self.gate.entered(await self.gate.meet(method, caller))
 
 
@@ -150,8 +150,9 @@ async def test_a_certificate_without_a_name_is_a_strangers():
         def auth_context(self):
             return {"transport_security_type": [b"ssl"]}
 
+    caller: Any = Nameless(remote="ipv4:10.0.0.1:1")
     with pytest.raises(Unauthenticated):
-        await Entrance().gate.meet("Vending.Issue", Nameless(remote="ipv4:10.0.0.1:1"))
+        await Entrance().gate.meet("Vending.Issue", caller)
 
 
 async def test_what_is_changed_by_a_reload_holds_from_the_next_call():

@@ -93,6 +93,6 @@ async def test_a_stream_has_an_end_too():
 
 
 async def test_other_services_keep_their_ways():
-    handler = grpc.unary_unary_rpc_method_handler(hang)
+    handler: Any = grpc.unary_unary_rpc_method_handler(hang)
 
     assert await intercepted(handler, SHORT, method="/grpc.health.v1.Health/Watch") is handler
