@@ -286,7 +286,8 @@ async def test_a_watcher_sees_the_end_while_calls_under_way_finish(listener):
     await listener.health.stop()
     stopping = asyncio.create_task(listener.server.stop(3600))
 
-    assert [news.status async for news in watch] == [health_pb2.HealthCheckResponse.NOT_SERVING]
+    async with asyncio.timeout(30):
+        assert [news.status async for news in watch] == [health_pb2.HealthCheckResponse.NOT_SERVING]
     assert not await answers(listener.stub("other"))
     listener.servicer.go_on.set()
     assert len([message async for message in stream]) == PAGES - 1
