@@ -3,37 +3,22 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, Final
 
 from grpc import aio
 
 from gateway.config.schema import TlsConfig
 from gateway.errors import InvalidArgument
+from gateway.rpc.certificates import Material, read_material
+from gateway.rpc.service_config import DEFAULT_TIMEOUT, service_config_json
 from gateway.rpc.tls import channel_credentials
 
 # A page is about 1 MiB; a table's schema has no limit of its own, and lists are as long as their comments.
 MAX_MESSAGE_BYTES: Final = 64 * 1024 * 1024
-# Every call reads, so every call may be tried again when no service has answered it.
-_SERVICE_CONFIG: Final = {
-    "loadBalancingConfig": [{"round_robin": {}}],
-    "methodConfig": [
-        {
-            "name": [{}],
-            "retryPolicy": {
-                "maxAttempts": 3,
-                "initialBackoff": "0.05s",
-                "maxBackoff": "0.5s",
-                "backoffMultiplier": 2,
-                "retryableStatusCodes": ["UNAVAILABLE"],
-            },
-        }
-    ],
-}
 _OPTIONS: Final = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
-    ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
     ("grpc.enable_retries", 1),
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),
@@ -43,15 +28,24 @@ _OPTIONS: Final = (
 )
 
 
-def dial(addresses: str | Sequence[str], tls: TlsConfig | None) -> aio.Channel:
+def dial(
+    addresses: str | Sequence[str], tls: TlsConfig | None, timeout: timedelta = DEFAULT_TIMEOUT
+) -> aio.Channel:
     """Open a channel that takes turns over all addresses."""
+    return open_channel(addresses, None if tls is None else read_material(tls), timeout)
+
+
+def open_channel(
+    addresses: str | Sequence[str], material: Material | None, timeout: timedelta
+) -> aio.Channel:
+    """Open a channel with certificates as they are now; without any, in plain text."""
     target, authority = _target((addresses,) if isinstance(addresses, str) else tuple(addresses))
-    options: list[tuple[str, Any]] = [*_OPTIONS]
+    options: list[tuple[str, Any]] = [*_OPTIONS, ("grpc.service_config", service_config_json(timeout))]
     if authority:
         options.append(("grpc.default_authority", authority))
-    if tls is None:
+    if material is None:
         return aio.insecure_channel(target, options=options)
-    return aio.secure_channel(target, channel_credentials(tls), options=options)
+    return aio.secure_channel(target, channel_credentials(material), options=options)
 
 
 def _target(addresses: tuple[str, ...]) -> tuple[str, str]:
