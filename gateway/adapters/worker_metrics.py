@@ -16,6 +16,7 @@ _LOWEST: Final = frozenset(
     {
         "process_max_fds",
         "process_start_time_seconds",
+        "sluice_certificate_expiry_timestamp_seconds",
         "sluice_config_last_reload_success_timestamp_seconds",
     }
 )

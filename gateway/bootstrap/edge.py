@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from grpc import aio
 
@@ -62,7 +63,8 @@ class EdgeParts:
 async def serve_edge(parts: EdgeParts, sockets: tuple[socket.socket, ...]) -> AsyncIterator[str]:
     """Serve the protocol, and give the address, until the block is left."""
     config = parts.config
-    ssl_context = None if config.ssl is None else server_context(config.ssl, config.host)
+    note = partial(parts.metrics.set_certificate_expiry, "rest")
+    ssl_context = None if config.ssl is None else server_context(config.ssl, config.host, note)
     listen = Listen(host=config.host, port=config.port, sockets=sockets, ssl_context=ssl_context)
     app = build(edge_settings(config, parts.rates), _services(parts.channels), _ports(parts))
     async with serve(app, listen, _limits(config), grace=config.grace) as port:
