@@ -116,6 +116,7 @@ class PrometheusMetrics:
         """Name the configuration that came into force; the one before disappears."""
         self._reloads.generation.info({"generation": generation})
         self._reloads.last_success.set(at.timestamp())
+        self._reloads.is_current.set(1)
 
     def count_reload(self, generation: str, at: datetime) -> None:
         """Count a changed configuration that came into force."""
@@ -125,6 +126,7 @@ class PrometheusMetrics:
     def count_refused_reload(self) -> None:
         """Count a changed configuration that was refused, so that the old one stays in force."""
         self._reloads.reloads.labels("failure").inc()
+        self._reloads.is_current.set(0)
 
     def _counter(self, name: str, help_text: str) -> Counter:
         return Counter(f"sluice_{name}", help_text, registry=self.registry)
@@ -207,6 +209,11 @@ class _ReloadSeries:
         self.last_success = Gauge(
             "sluice_config_last_reload_success_timestamp_seconds",
             "When the configuration in force was loaded.",
+            registry=registry,
+        )
+        self.is_current = Gauge(
+            "sluice_config_last_reload_successful",
+            "Whether the configuration in force is the last that was read.",
             registry=registry,
         )
         self.generation = Info("sluice_config_generation", "The configuration in force.", registry=registry)

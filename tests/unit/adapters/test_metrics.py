@@ -145,6 +145,16 @@ def test_a_reload_replaces_the_generation(metrics):
     assert seconds == (NOON + timedelta(hours=1)).timestamp()
 
 
+def test_a_refused_reload_shows_until_another_succeeds(metrics):
+    metrics.set_config("aaa", NOON)
+    shown = [value(metrics, "sluice_config_last_reload_successful")]
+    metrics.count_refused_reload()
+    shown.append(value(metrics, "sluice_config_last_reload_successful"))
+    metrics.count_reload("bbb", NOON)
+    shown.append(value(metrics, "sluice_config_last_reload_successful"))
+    assert shown == [1, 0, 1]
+
+
 def test_a_refused_reload_leaves_the_generation_and_the_time(metrics):
     metrics.set_config("aaa", NOON)
     metrics.count_refused_reload()
