@@ -150,6 +150,9 @@ COMPONENTS = {
             expected="5 minutes",
         ),
         SystemProgram(name="redis", package="redis-server", program="redis-server", expected="10 seconds"),
+        # Its promtool comes along. Nothing is started where policy-rc.d forbids it; tests run their own.
+        SystemProgram(name="prometheus", package="prometheus", program="prometheus", expected="15 seconds"),
+        SystemProgram(name="promtool", package="prometheus", program="promtool", expected="15 seconds"),
         SystemProgram(name="nginx", package="nginx-light", program="nginx", expected="10 seconds"),
     )
 }
