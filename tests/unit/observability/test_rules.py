@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from tests.observed import RULES, alerts, rules
+from tests.declared_metrics import declared_series
+from tests.observed import RULES, alerts, dashboards, panels, rules
 from tests.repository import ROOT
 
 ALERTS = alerts()
@@ -35,6 +36,20 @@ def test_an_alert_says_what_is_wrong_whom_it_wakes_and_what_to_read(name):
     assert set(alert["annotations"]) == {"summary", "description", "runbook"}
     assert alert["annotations"]["runbook"] == f"docs/runbooks.md#{name.lower()}"
     assert alert["labels"]["severity"] in ("page", "ticket")
+
+
+def test_panels_and_dashboards_that_the_runbooks_send_to_exist():
+    boards = dashboards().values()
+    titles = {board["title"] for board in boards} | {
+        panel["title"] for board in boards for panel in panels(board)
+    }
+    named = set(re.findall(r"(?<!\*)\*([^*\n]+)\*(?!\*)", RUNBOOKS))
+    assert len(named) > 40
+    assert named - titles == set()
+
+
+def test_metrics_that_the_runbooks_name_exist():
+    assert set(re.findall(r"\b(sluice_\w+)", RUNBOOKS)) - declared_series() == set()
 
 
 def test_names_are_used_once():
