@@ -11,10 +11,9 @@ from prometheus_client.registry import Collector
 
 # What stays counted when the process that counted it has ended.
 _LASTING: Final = frozenset({"counter", "histogram", "summary"})
-# Of these the smallest holds for all: since when, up to how many, and whether.
+# Of these the smallest holds for all: since when, until when, and whether.
 _LOWEST: Final = frozenset(
     {
-        "process_max_fds",
         "process_start_time_seconds",
         "sluice_certificate_expiry_timestamp_seconds",
         "sluice_config_last_reload_success_timestamp_seconds",
