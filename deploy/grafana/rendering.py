@@ -136,7 +136,6 @@ def _source() -> dict[str, Any]:
         "label": "Data source",
         "type": "datasource",
         "query": "prometheus",
-        "current": {},
         "hide": 0,
     }
 
@@ -148,7 +147,6 @@ def _variable(variable: Variable) -> dict[str, Any]:
         "label": "replica" if variable.name == "instance" else variable.name,
         "type": "query",
         "datasource": _SOURCE,
-        "definition": query,
         "query": {"query": query, "refId": variable.name},
         # On a change of the time range: replicas come and go.
         "refresh": 2,
@@ -179,7 +177,10 @@ def _links() -> dict[str, Any]:
         "title": "Sluice",
         "type": "dashboards",
         "tags": ["sluice"],
+        "icon": "external link",
+        "tooltip": "",
         "asDropdown": False,
+        "targetBlank": False,
         "includeVars": True,
         "keepTime": True,
     }
