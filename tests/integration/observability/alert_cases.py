@@ -234,7 +234,10 @@ CASES: Mapping[str, Case] = {
         labels={"outcome": "corrupt"},
         fires=one('sluice_snapshot_indexes_total{outcome="corrupt"}', "0x30 1x60"),
         after=40,
-        quiet=[one('sluice_snapshot_indexes_total{outcome="stale"}', counter(5))],
+        quiet=[
+            one('sluice_snapshot_indexes_total{outcome="stale"}', counter(5)),
+            one('sluice_snapshot_indexes_total{outcome="corrupt"}', gauge(2)),
+        ],
     ),
     "SluiceAbsent": Case(
         fires=one('up{job="prometheus"}', gauge(1)),
@@ -372,13 +375,19 @@ CASES: Mapping[str, Case] = {
         labels={"instance": "a", "reason": "conflict"},
         fires=one(f'sluice_audit_shipping_failures_total{{{_A}, reason="conflict"}}', "0x30 1x60"),
         after=40,
-        quiet=[one(f'sluice_audit_shipping_failures_total{{{_A}, reason="store"}}', counter(1))],
+        quiet=[
+            one(f'sluice_audit_shipping_failures_total{{{_A}, reason="store"}}', counter(1)),
+            one(f'sluice_audit_shipping_failures_total{{{_A}, reason="conflict"}}', gauge(1)),
+        ],
     ),
     "SluiceJobsFail": Case(
         labels={"kind": "view"},
         fires=one('sluice_jobs_finished_total{kind="view", outcome="failed"}', "0x30 1x60"),
         after=40,
-        quiet=[one('sluice_jobs_finished_total{kind="view", outcome="retried"}', counter(1))],
+        quiet=[
+            one('sluice_jobs_finished_total{kind="view", outcome="retried"}', counter(1)),
+            one('sluice_jobs_finished_total{kind="view", outcome="failed"}', gauge(1)),
+        ],
     ),
     "SluiceJobsLate": Case(
         labels={"kind": "usage"},
