@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import yaml
@@ -28,6 +29,7 @@ class Expression:
     text: str
 
 
+@cache
 def rules() -> Sequence[Mapping[str, Any]]:
     return [
         rule
@@ -51,6 +53,7 @@ def recorded() -> Mapping[str, set[str]]:
     return found
 
 
+@cache
 def dashboards() -> Mapping[str, Mapping[str, Any]]:
     return {file.stem: json.loads(file.read_text()) for file in DASHBOARDS}
 
