@@ -26,6 +26,8 @@ FAKE_GCS_SERVER = "fake-gcs-server 1.56.1"
 TOXIPROXY = "toxiproxy 2.5.0"
 ENVOY = "Envoy 1.40.0"
 NGINX = "nginx, from apt"
+PROMETHEUS = "Prometheus, from apt"
+PROMTOOL = "promtool, from apt"
 MOTO = "moto 5.2.5, for the shapes of AWS's API only"
 BOTO3 = "boto3 1.44.0"
 PYSPARK = "PySpark, reading with S3A"
@@ -45,6 +47,7 @@ EXPECTED = (
     *(AZURE_DOUBLE, GCP_DOUBLE, R2_DOUBLE),
     *(VALKEY, REDIS, TOXIPROXY),
     *(ENVOY, NGINX),
+    *(PROMETHEUS, PROMTOOL),
     *(SCHEMATHESIS, BUF, CURL),
     *(GRPCURL, GO_CLIENT),
 )

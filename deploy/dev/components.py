@@ -13,11 +13,15 @@ import sys
 import tempfile
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 _TAIL_LINES = 15
 _STILL_SECONDS = 30
+# What Debian asks before it starts the service of a package.
+_POLICY = Path("/usr/sbin/policy-rc.d")
 
 
 class ComponentError(Exception):
@@ -110,12 +114,13 @@ class SystemProgram(Component):
             raise ComponentError(f"{self.name} needs root: sudo apt-get install -y {self.package}")
         env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         command = ["apt-get", "install", "-y", "--no-install-recommends", self.package]
-        try:
-            _run(self.name, command, env)
-        except ComponentError:
-            # A fresh machine has no lists of packages yet.
-            _run(self.name, ["apt-get", "update"], env)
-            _run(self.name, command, env)
+        with _services_left_alone(_POLICY):
+            try:
+                _run(self.name, command, env)
+            except ComponentError:
+                # A fresh machine has no lists of packages yet.
+                _run(self.name, ["apt-get", "update"], env)
+                _run(self.name, command, env)
 
 
 COMPONENTS = {
@@ -171,6 +176,9 @@ COMPONENTS = {
             expected="2 minutes",
         ),
         SystemProgram(name="redis", package="redis-server", program="redis-server", expected="10 seconds"),
+        # One package for both.
+        SystemProgram(name="prometheus", package="prometheus", program="prometheus", expected="15 seconds"),
+        SystemProgram(name="promtool", package="prometheus", program="promtool", expected="15 seconds"),
         SystemProgram(name="nginx", package="nginx-light", program="nginx", expected="10 seconds"),
     )
 }
@@ -248,6 +256,21 @@ def _run(name: str, command: list[str], env: dict[str, str]) -> None:
             output.seek(0)
             tail = "".join(output.readlines()[-_TAIL_LINES:])
             raise ComponentError(f"{name}: `{' '.join(command)}` failed:\n{tail}")
+
+
+@contextmanager
+def _services_left_alone(policy: Path) -> Iterator[None]:
+    """Have Debian's packages start no service: tests start their own, on ports of their own."""
+    if policy.exists():
+        # The machine has a rule of its own.
+        yield
+        return
+    policy.write_text("#!/bin/sh\nexit 101\n")
+    policy.chmod(0o755)
+    try:
+        yield
+    finally:
+        policy.unlink(missing_ok=True)
 
 
 def _megabytes(program: Path) -> str:

@@ -41,6 +41,14 @@ class YamlCatalog:
     def generation(self) -> str:
         return self._index.generation
 
+    def token_expiries(self) -> Mapping[str, Sequence[datetime | None]]:
+        """Return when the tokens of each recipient end; None for one that does not."""
+        ends: dict[str, list[datetime | None]] = {}
+        for entry in self._index.principals.tokens.values():
+            if entry.principal is not None and not entry.principal.disabled:
+                ends.setdefault(entry.principal.name, []).append(entry.expires_at)
+        return ends
+
     async def find_by_token(self, token_sha256: bytes, now: datetime) -> Principal | None:
         return self._index.principals.find_by_token(token_sha256, now)
 

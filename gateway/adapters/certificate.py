@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import ssl
 import tempfile
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -17,17 +18,21 @@ from cryptography.x509.oid import NameOID
 from gateway.config.schema import SslConfig
 from gateway.errors import InvalidArgument
 
+# Told when the first certificate of a listener ends.
+NoteExpiry = Callable[[datetime], None]
+
 _LIFE: Final = timedelta(days=365)
 
 
 class RenewableContext:
     """TLS of the REST listener, whose new connections are shown the certificate that is in force."""
 
-    def __init__(self, settings: SslConfig, host: str) -> None:
+    def __init__(self, settings: SslConfig, host: str, note_expiry: NoteExpiry | None = None) -> None:
         self._settings = settings
         self._host = host
+        self._note_expiry = note_expiry
         # The listener keeps this one; each handshake is sent on to the one that is in force.
-        self.listening = self._shown = server_context(settings, host)
+        self.listening = self._shown = server_context(settings, host, note_expiry)
         self.listening.sni_callback = self._show
 
     @property
@@ -37,24 +42,35 @@ class RenewableContext:
 
     def renew(self) -> None:
         """Take up what the files hold; raise, and change nothing, if that is unsound."""
-        self._shown = server_context(self._settings, self._host)
+        self._shown = server_context(self._settings, self._host, self._note_expiry)
 
     def _show(self, connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _: ssl.SSLContext) -> None:
         connection.context = self._shown
 
 
-def server_context(settings: SslConfig, host: str) -> ssl.SSLContext:
+def server_context(settings: SslConfig, host: str, note_expiry: NoteExpiry | None = None) -> ssl.SSLContext:
     """Return what the listener needs; a self-signed certificate lives as long as the process."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if settings.self_signed:
-        _load_self_signed(context, host)
+        expires_at: datetime | None = _load_self_signed(context, host)
     else:
-        _load_files(context, settings)
+        expires_at = _load_files(context, settings)
+    if note_expiry is not None and expires_at is not None:
+        note_expiry(expires_at)
     return context
 
 
-def _load_files(context: ssl.SSLContext, settings: SslConfig) -> None:
+def first_expiry(file: Path) -> datetime | None:
+    """Return when the first certificate of a chain in PEM ends; None where there is none to be read."""
+    try:
+        chain = x509.load_pem_x509_certificates(file.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return min(certificate.not_valid_after_utc for certificate in chain)
+
+
+def _load_files(context: ssl.SSLContext, settings: SslConfig) -> datetime | None:
     try:
         context.load_cert_chain(
             settings.certificate_file, settings.certificate_key_file or None, _password(settings)
@@ -63,6 +79,7 @@ def _load_files(context: ssl.SSLContext, settings: SslConfig) -> None:
         raise InvalidArgument(
             f"ssl: the certificate {settings.certificate_file} cannot be used with its key and password"
         ) from exc
+    return first_expiry(Path(settings.certificate_file))
 
 
 def _password(settings: SslConfig) -> str:
@@ -72,7 +89,7 @@ def _password(settings: SslConfig) -> str:
     return Path(settings.certificate_password_file).read_text(encoding="utf-8").rstrip("\r\n")
 
 
-def _load_self_signed(context: ssl.SSLContext, host: str) -> None:
+def _load_self_signed(context: ssl.SSLContext, host: str) -> datetime:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "sluice")])
     now = datetime.now(UTC)
@@ -97,6 +114,7 @@ def _load_self_signed(context: ssl.SSLContext, host: str) -> None:
         )
         file.flush()
         context.load_cert_chain(file.name)
+    return certificate.not_valid_after_utc
 
 
 def _names(host: str) -> list[x509.GeneralName]:

@@ -24,8 +24,8 @@ _ABANDONED: Final = timedelta(minutes=10)
 
 
 class QueueMetrics(Protocol):
-    def set_queue(self, kind: JobKind, queued: int, running: int) -> None:
-        """Tell how many jobs were seen to wait, and to be run by somebody."""
+    def set_queue(self, kind: JobKind, queued: int, running: int, oldest: timedelta) -> None:
+        """Tell how many jobs were seen to wait, for how long, and how many to be run by somebody."""
 
 
 class StateJobQueue:
@@ -153,8 +153,12 @@ class StateJobQueue:
         found_open = [job for job in jobs if job is not None]
         if self._metrics is not None:
             running = sum(job.state is JobState.RUNNING for job in found_open)
-            self._metrics.set_queue(kind, len(markers) - running, running)
+            self._metrics.set_queue(kind, len(markers) - running, running, self._oldest(found_open))
         return found_open
+
+    def _oldest(self, jobs: Sequence[Job]) -> timedelta:
+        waiting = [self._clock() - job.requested_at for job in jobs if job.state is JobState.QUEUED]
+        return max(waiting, default=timedelta(0))
 
     async def _look(self, record: str, markers: Sequence[tuple[int, StateKey]]) -> Job | None:
         """Return a job that is open, and remove the markers that say so in vain."""

@@ -21,10 +21,10 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from gateway.adapters.label_values import OTHER, BoundedValues
+from gateway.adapters.recipient_metrics import RecipientMetrics
 from gateway.domain.audit import AuditKind
 
-# What stands for every value that is not known beforehand.
-OTHER: Final = "other"
 # A path that no route matches.
 UNMATCHED: Final = "unmatched"
 
@@ -46,9 +46,10 @@ class PrometheusMetrics:
         build.info({"version": version, "python": platform.python_version()})
         self._http = _RequestMetrics("http", ("route", "method"), "status", self.registry)
         self._rpc = _RequestMetrics("rpc", ("method",), "code", self.registry)
-        self._routes = _BoundedValues()
-        self._rpc_methods = _BoundedValues()
-        self._codes = _BoundedValues()
+        self._routes = BoundedValues(_MAX_VALUES)
+        self._rpc_methods = BoundedValues(_MAX_VALUES)
+        self._codes = BoundedValues(_MAX_VALUES)
+        self._recipients = RecipientMetrics(self.registry)
         self._throttled = self._counter("throttled_requests", "Requests refused by a rate limit.")
         self._files = self._counter("files_signed", "Files whose URLs were handed out.")
         self._bytes = self._counter("files_signed_bytes", "Size of the files whose URLs were handed out.")
@@ -56,6 +57,12 @@ class PrometheusMetrics:
             "sluice_event_loop_lag_seconds",
             "How late the event loop woke a sleeping task.",
             buckets=_LAG,
+            registry=self.registry,
+        )
+        self._certificates = Gauge(
+            "sluice_certificate_expiry_timestamp_seconds",
+            "When a certificate ends that this process serves or presents.",
+            ("use",),
             registry=self.registry,
         )
         self._audit = _AuditSeries(self.registry)
@@ -73,9 +80,20 @@ class PrometheusMetrics:
     def count_throttled(self) -> None:
         self._throttled.inc()
 
-    def count_files(self, files: int, size: int) -> None:
+    def count_files(self, recipient: str, files: int, size: int) -> None:
         self._files.inc(files)
         self._bytes.inc(size)
+        self._recipients.count_files(recipient, files, size)
+
+    def count_credential(self, recipient: str) -> None:
+        self._recipients.count_credential(recipient)
+
+    def count_recipient(self, recipient: str, status: int) -> None:
+        self._recipients.count_request(recipient, status)
+
+    def set_certificate_expiry(self, use: str, at: datetime) -> None:
+        """Tell when a certificate ends that was loaded: not the one that may lie in its file by now."""
+        self._certificates.labels(use).set(at.timestamp())
 
     def observe_lag(self, lag: timedelta) -> None:
         self._lag.observe(lag.total_seconds())
@@ -98,6 +116,7 @@ class PrometheusMetrics:
         """Name the configuration that came into force; the one before disappears."""
         self._reloads.generation.info({"generation": generation})
         self._reloads.last_success.set(at.timestamp())
+        self._reloads.is_current.set(1)
 
     def count_reload(self, generation: str, at: datetime) -> None:
         """Count a changed configuration that came into force."""
@@ -107,6 +126,7 @@ class PrometheusMetrics:
     def count_refused_reload(self) -> None:
         """Count a changed configuration that was refused, so that the old one stays in force."""
         self._reloads.reloads.labels("failure").inc()
+        self._reloads.is_current.set(0)
 
     def _counter(self, name: str, help_text: str) -> Counter:
         return Counter(f"sluice_{name}", help_text, registry=self.registry)
@@ -191,21 +211,11 @@ class _ReloadSeries:
             "When the configuration in force was loaded.",
             registry=registry,
         )
+        self.is_current = Gauge(
+            "sluice_config_last_reload_successful",
+            "Whether the configuration in force is the last that was read.",
+            registry=registry,
+        )
         self.generation = Info("sluice_config_generation", "The configuration in force.", registry=registry)
         for outcome in ("success", "failure"):
             self.reloads.labels(outcome)
-
-
-class _BoundedValues:
-    """Values of a label, up to a number; later ones share one."""
-
-    def __init__(self) -> None:
-        self._known: set[str] = set()
-
-    def admit(self, value: str) -> str:
-        if value in self._known:
-            return value
-        if len(self._known) >= _MAX_VALUES:
-            return OTHER
-        self._known.add(value)
-        return value

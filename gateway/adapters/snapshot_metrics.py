@@ -8,8 +8,10 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 _DURATIONS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0)
+_AGES: Final = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0)
 # Shown from the start, so that what has not happened is 0 and not missing.
 _LOADS: Final = ("cold", "refresh")
+_CHECKS: Final = ("listed", "failed", "skipped")
 _FALLBACKS: Final = ("checkpoint", "compaction")
 _HINTS: Final = ("sql", "json")
 _USES: Final = ("used", "skipped")
@@ -28,6 +30,15 @@ class PrometheusSnapshotMetrics:
             registry=registry,
         )
         self._loaded = _counter(registry, "loaded_files", "Live files of the snapshots made.", "kind")
+        self._checks = _counter(
+            registry, "checks", "Looks whether a kept version is the latest, by outcome.", "outcome"
+        )
+        self._staleness = Histogram(
+            "sluice_snapshot_staleness_seconds",
+            "How long ago it was checked that the version that is served is the latest.",
+            buckets=_AGES,
+            registry=registry,
+        )
         self._fallbacks = _counter(
             registry, "fallbacks", "Files of a log that something else took the place of.", "reason"
         )
@@ -56,6 +67,12 @@ class PrometheusSnapshotMetrics:
     def observe_load(self, kind: str, elapsed: timedelta, files: int) -> None:
         self._loads.labels(kind).observe(elapsed.total_seconds())
         self._loaded.labels(kind).inc(files)
+
+    def count_check(self, outcome: str) -> None:
+        self._checks.labels(outcome).inc()
+
+    def observe_staleness(self, age: timedelta) -> None:
+        self._staleness.observe(age.total_seconds())
 
     def count_fallback(self, reason: str) -> None:
         self._fallbacks.labels(reason).inc()
@@ -89,6 +106,8 @@ class PrometheusSnapshotMetrics:
         for kind in _LOADS:
             self._loads.labels(kind)
             self._loaded.labels(kind)
+        for outcome in _CHECKS:
+            self._checks.labels(outcome)
         for reason in _FALLBACKS:
             self._fallbacks.labels(reason)
         for kind in _HINTS:

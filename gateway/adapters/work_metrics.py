@@ -24,6 +24,12 @@ class PrometheusWorkMetrics:
             ("kind",),
             registry=registry,
         )
+        self._oldest = Gauge(
+            "sluice_jobs_oldest_queued_seconds",
+            "How long the oldest of them had waited.",
+            ("kind",),
+            registry=registry,
+        )
         self._running = Gauge(
             "sluice_jobs_running",
             "Jobs that some worker ran when this one last looked.",
@@ -50,14 +56,15 @@ class PrometheusWorkMetrics:
             registry=registry,
         )
         for kind in JobKind:
-            self.set_queue(kind, 0, 0)
+            self.set_queue(kind, 0, 0, timedelta(0))
             self._durations.labels(kind)
             self._losses.labels(kind)
             for outcome in _OUTCOMES:
                 self._finished.labels(kind, outcome)
 
-    def set_queue(self, kind: JobKind, queued: int, running: int) -> None:
+    def set_queue(self, kind: JobKind, queued: int, running: int, oldest: timedelta) -> None:
         self._queued.labels(kind).set(queued)
+        self._oldest.labels(kind).set(oldest.total_seconds())
         self._running.labels(kind).set(running)
 
     def observe_run(self, kind: JobKind, outcome: str, elapsed: timedelta) -> None:

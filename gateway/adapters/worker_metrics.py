@@ -11,12 +11,13 @@ from prometheus_client.registry import Collector
 
 # What stays counted when the process that counted it has ended.
 _LASTING: Final = frozenset({"counter", "histogram", "summary"})
-# Of these the smallest holds for all: since when, and up to how many.
+# Of these the smallest holds for all: since when, until when, and whether.
 _LOWEST: Final = frozenset(
     {
-        "process_max_fds",
         "process_start_time_seconds",
+        "sluice_certificate_expiry_timestamp_seconds",
         "sluice_config_last_reload_success_timestamp_seconds",
+        "sluice_config_last_reload_successful",
     }
 )
 _CREATED: Final = "_created"

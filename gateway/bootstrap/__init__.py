@@ -29,8 +29,10 @@ from gateway.adapters.ops_server import serve_ops
 from gateway.adapters.state import open_state
 from gateway.adapters.storage_plan import LocalRoots, covering_storages
 from gateway.adapters.storages import OpenStorages, StorageProcess
+from gateway.adapters.token_metrics import TokenMetrics
 from gateway.adapters.url_metrics import UrlMetrics
 from gateway.adapters.view_check import check_view_columns, reads_tables
+from gateway.bootstrap.certificates import show_certificates
 from gateway.bootstrap.edge import EdgeParts, Rates, public_url, serve_edge
 from gateway.bootstrap.given import Given, Operations
 from gateway.bootstrap.landing import audit_directory, shipping
@@ -127,6 +129,8 @@ class _Process:
         self._audit: AuditLog = await self._open_audit()
         self._catalog = YamlCatalog(await asyncio.to_thread(build_index, self._catalog_config(config)))
         self._metrics.set_config(self._catalog.generation, utcnow())
+        if ServiceName.CATALOG in self._run:
+            TokenMetrics(self._metrics.registry, self._catalog.token_expiries, utcnow)
         self._roots = LocalRoots(config)
         self._storages = await self._open_storages(config)
         self._state = await self._stack.enter_async_context(open_state(config, self._storages))
@@ -200,6 +204,7 @@ class _Process:
 
     async def start_operations(self, channels: Mapping[ServiceName, aio.Channel]) -> Operations:
         await self._stack.enter_async_context(measured_loop(self._metrics))
+        await asyncio.to_thread(show_certificates, self._config, self._run, self._metrics)
         serve = self._given.operations or partial(serve_ops, self._config.metrics.listen)
         return await self._stack.enter_async_context(serve(self._metrics.registry, Readiness(channels)))
 
@@ -232,6 +237,7 @@ class _Process:
         """Show new connections the renewed certificates at once, and make those of our own anew."""
         if self._certificates is not None:
             await asyncio.to_thread(self._certificates.renew)
+            await asyncio.to_thread(show_certificates, self._config, self._run, self._metrics)
         return all(await asyncio.gather(*(channel.renew() for channel in self._renewing)))
 
     async def drain(self, ops: Operations) -> None:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from grpc import aio
 
@@ -74,7 +75,8 @@ async def serve_edge(parts: EdgeParts, sockets: tuple[socket.socket, ...]) -> As
 
 
 def _renewed_context(settings: SslConfig, parts: EdgeParts) -> ssl.SSLContext:
-    context = RenewableContext(settings, parts.config.host)
+    note_expiry = partial(parts.metrics.set_certificate_expiry, "rest")
+    context = RenewableContext(settings, parts.config.host, note_expiry)
 
     async def take_up() -> bool:
         await asyncio.to_thread(context.renew)

@@ -78,7 +78,7 @@ class Work:
         # In a thread: the lease of the job under way is renewed meanwhile.
         crafts = await asyncio.to_thread(self._crafts, config)
         self.worker.shop = replace(self.worker.shop, crafts=crafts)
-        return hashlib.sha256(config.model_dump_json().encode()).hexdigest()[:16]
+        return generation_of(config)
 
     async def ready(self) -> Mapping[str, str]:
         return {"state": self.worker.trouble or OK}
@@ -125,6 +125,7 @@ async def run_worker(config: Config, source: Callable[[], Loaded], file: Path, g
     """Work until SIGINT or SIGTERM; the job under way may finish, unless that takes too long."""
     stop, end = asyncio.Event(), asyncio.Event()
     async with open_work(config, given) as work:
+        work.metrics.set_config(generation_of(config), utcnow())
         reloader = Reloader(config=config, source=source, file=file, apply=work.apply, metrics=work.metrics)
         async with serve_ops(config.metrics.listen, work.metrics.registry, work.ready) as ops:
             watching = asyncio.create_task(reloader.watch())
@@ -144,6 +145,11 @@ async def drain_queue(config: Config, given: WorkGiven) -> Counter[Outcome]:
     with stop_signals(lambda: _ask_to_stop(stop, end, config)):
         async with open_work(config, given) as work:
             return await work.worker.drain(stop, end)
+
+
+def generation_of(config: Config) -> str:
+    """Return what a worker's configuration is known by."""
+    return hashlib.sha256(config.model_dump_json().encode()).hexdigest()[:16]
 
 
 def spark_settings(config: Config) -> dict[str, object]:

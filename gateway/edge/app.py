@@ -148,6 +148,8 @@ def _observe(
     if status == web.HTTPTooManyRequests.status_code:
         metrics.count_throttled()
     if exchange is not None:
+        if exchange.principal:
+            metrics.count_recipient(exchange.principal, status)
         exchange.note(status, fault.error_code if fault else OK)
 
 

@@ -166,7 +166,8 @@ class _Delivery:
             return False
         self._exchange.files += page.files
         self._exchange.file_bytes += page.file_bytes
-        self._exchange.edge.ports.metrics.count_files(page.files, page.file_bytes)
+        metrics = self._exchange.edge.ports.metrics
+        metrics.count_files(self._exchange.principal, page.files, page.file_bytes)
         # Before the write: a client that leaves during it may have all of the page.
         if page.expires_at_ms is not None:
             self.earliest = min(self.earliest or page.expires_at_ms, page.expires_at_ms)

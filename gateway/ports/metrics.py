@@ -22,6 +22,12 @@ class SnapshotMetrics(Protocol):
     def observe_load(self, kind: str, elapsed: timedelta, files: int) -> None:
         """Note that a log was read: ``cold`` from its checkpoint on, ``refresh`` by its new commits."""
 
+    def count_check(self, outcome: str) -> None:
+        """Count a look whether a version is the latest: ``listed``, ``failed``, or ``skipped`` as recent."""
+
+    def observe_staleness(self, age: timedelta) -> None:
+        """Note how long ago it was checked that what is served is the latest."""
+
     def count_fallback(self, reason: str) -> None:
         """Count a file of a log that could not be used and that something else took the place of."""
 
@@ -52,5 +58,11 @@ class HttpMetrics(Protocol):
 
     def count_throttled(self) -> None: ...
 
-    def count_files(self, files: int, size: int) -> None:
+    def count_files(self, recipient: str, files: int, size: int) -> None:
         """Count files whose URLs were handed out, and their bytes."""
+
+    def count_credential(self, recipient: str) -> None:
+        """Count a credential that was handed out."""
+
+    def count_recipient(self, recipient: str, status: int) -> None:
+        """Count a request of somebody whom the catalog knows."""

@@ -31,6 +31,10 @@ class FakeHttpMetrics:
     requests: list[tuple[str, str, int]] = field(default_factory=list)
     throttled: int = 0
     files: list[tuple[int, int]] = field(default_factory=list)
+    # Who asked, and the status that came of it.
+    recipients: list[tuple[str, int]] = field(default_factory=list)
+    # Whom each credential was handed to.
+    credentials: list[str] = field(default_factory=list)
 
     def observe_http(self, route: str, method: str, status: int, elapsed: timedelta) -> None:
         assert elapsed >= timedelta(0)
@@ -39,5 +43,12 @@ class FakeHttpMetrics:
     def count_throttled(self) -> None:
         self.throttled += 1
 
-    def count_files(self, files: int, size: int) -> None:
+    def count_files(self, recipient: str, files: int, size: int) -> None:
+        assert recipient
         self.files.append((files, size))
+
+    def count_credential(self, recipient: str) -> None:
+        self.credentials.append(recipient)
+
+    def count_recipient(self, recipient: str, status: int) -> None:
+        self.recipients.append((recipient, status))

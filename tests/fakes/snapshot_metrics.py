@@ -10,6 +10,9 @@ from datetime import timedelta
 class FakeSnapshotMetrics:
     # Kind and files of each reading of a log.
     loads: list[tuple[str, int]] = field(default_factory=list)
+    # What became of each look for a newer version, and how old what was served had become.
+    checks: list[str] = field(default_factory=list)
+    ages: list[timedelta] = field(default_factory=list)
     fallbacks: list[str] = field(default_factory=list)
     # Kind, used and skipped.
     hints: list[tuple[str, int, int]] = field(default_factory=list)
@@ -27,6 +30,12 @@ class FakeSnapshotMetrics:
 
     def observe_load(self, kind: str, elapsed: timedelta, files: int) -> None:
         self.loads.append((kind, files))
+
+    def count_check(self, outcome: str) -> None:
+        self.checks.append(outcome)
+
+    def observe_staleness(self, age: timedelta) -> None:
+        self.ages.append(age)
 
     def count_fallback(self, reason: str) -> None:
         self.fallbacks.append(reason)

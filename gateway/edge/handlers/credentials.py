@@ -81,4 +81,5 @@ async def _audit(exchange: Exchange, issued: IssueResponse) -> None:
         expires_at=moment(issued.expires_at_ms),
     )
     await exchange.edge.ports.audit.append(event)
+    exchange.edge.ports.metrics.count_credential(exchange.principal)
     exchange.is_recorded = True

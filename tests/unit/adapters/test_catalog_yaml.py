@@ -51,6 +51,22 @@ def changed(change) -> dict[str, Any]:
     return content
 
 
+def test_ends_of_tokens_are_told_of_recipients_that_are_let_in():
+    ends = ["2030-02-01T00:00:00Z", "2030-03-01T00:00:00Z"]
+    tokens = [
+        {"hash": f"sha256:{str(number) * 64}", "expires": end} for number, end in enumerate(ends, start=2)
+    ]
+    gone = {"name": "gone", "disabled": True, "tokens": [{"hash": f"sha256:{'9' * 64}"}]}
+
+    def change(content: dict[str, Any]) -> None:
+        content["recipients"] += [{"name": "beta", "tokens": tokens}, gone]
+
+    assert YamlCatalog(index_of(changed(change))).token_expiries() == {
+        "acme": [None],
+        "beta": [datetime.fromisoformat(end) for end in ends],
+    }
+
+
 def shuffle(content):
     for share in content["shares"]:
         for schema in share["schemas"]:

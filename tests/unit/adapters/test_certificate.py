@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import ssl
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -12,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from gateway.adapters.certificate import RenewableContext, server_context
+from gateway.adapters.certificate import RenewableContext, first_expiry, server_context
 from gateway.config.schema import SslConfig
 from gateway.errors import InvalidArgument
 from tests.certificates import new_authority
@@ -30,6 +32,28 @@ def test_an_operators_certificate_is_loaded(tmp_path):
     tls = new_authority(tmp_path).issue("edge")
 
     server_context(SslConfig(certificateFile=tls.certificate, certificateKeyFile=tls.key), "127.0.0.1")
+
+
+def test_the_end_of_the_certificate_that_was_loaded_is_told(tmp_path):
+    tls, told = new_authority(tmp_path).issue("edge"), []
+    server_context(
+        SslConfig(certificateFile=tls.certificate, certificateKeyFile=tls.key), "127.0.0.1", told.append
+    )
+    assert told == [x509.load_pem_x509_certificate(Path(tls.certificate).read_bytes()).not_valid_after_utc]
+
+
+def test_the_end_of_a_certificate_that_is_made_is_told():
+    told: list[datetime] = []
+    server_context(SslConfig(selfSigned=True), "127.0.0.1", told.append)
+    assert timedelta(days=364) < told[0] - datetime.now(UTC) < timedelta(days=366)
+
+
+def test_of_a_chain_the_first_to_end_counts_and_of_no_certificate_nothing(tmp_path):
+    tls, chain = new_authority(tmp_path).issue("edge"), tmp_path / "chain.pem"
+    ends = [first_expiry(Path(file)) for file in (tls.certificate, tls.ca)]
+    chain.write_bytes(Path(tls.ca).read_bytes() + Path(tls.certificate).read_bytes())
+    assert first_expiry(chain) == min(end for end in ends if end is not None)
+    assert first_expiry(Path(tls.key)) is None
 
 
 def test_a_certificate_that_does_not_fit_its_key_is_a_clear_error(tmp_path):

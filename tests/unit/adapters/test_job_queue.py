@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gateway.adapters.job_queue import StateJobQueue
+from gateway.adapters.job_queue import QueueMetrics, StateJobQueue
 from gateway.adapters.job_record import new_marker_key, read_marker, record_key
 from gateway.domain.job import JobKey, JobKind, JobState
 from gateway.errors import Unavailable
@@ -32,11 +32,13 @@ class World:
     def wait(self, **span: float) -> None:
         self.now += timedelta(**span)
 
-    def queue(self, worker: str = "a") -> StateJobQueue:
+    def queue(self, worker: str = "a", metrics: QueueMetrics | None = None) -> StateJobQueue:
         async def sleep(seconds: float) -> None:
             await asyncio.sleep(0)
 
-        return StateJobQueue(self.state, worker=worker, lease=LEASE, clock=self.clock, sleep=sleep)
+        return StateJobQueue(
+            self.state, worker=worker, lease=LEASE, clock=self.clock, metrics=metrics, sleep=sleep
+        )
 
     async def asked(self, key: JobKey = VIEW, **parameters: str):
         return await self.queue("asker").request(key, parameters, self.clock())
@@ -49,6 +51,26 @@ class World:
 @pytest.fixture
 def world():
     return World()
+
+
+class Seen:
+    """Metrics that remember the queue as it was last."""
+
+    def set_queue(self, kind: JobKind, queued: int, running: int, oldest: timedelta) -> None:
+        self.last = queued, running, oldest
+
+
+async def test_how_long_the_oldest_waits_is_told_and_a_job_that_runs_does_not_wait(world):
+    seen = Seen()
+    await world.asked()
+    world.wait(minutes=20)
+    assert await world.queue(metrics=seen).claim([JobKind.VIEW]) is not None
+    waited = seen.last
+    await world.queue("b", metrics=seen).claim([JobKind.VIEW])
+
+    assert waited[:2] == (1, 0)
+    assert timedelta(minutes=20) <= waited[2] < timedelta(minutes=21)
+    assert seen.last == (0, 1, timedelta(0))
 
 
 async def test_request_is_queued_with_a_marker_and_found(world):

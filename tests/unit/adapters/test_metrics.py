@@ -81,12 +81,29 @@ def test_rpc_calls_are_counted_by_method_and_code(metrics):
 
 
 def test_files_and_throttled_requests_are_counted(metrics):
-    metrics.count_files(3, 4096)
-    metrics.count_files(1, 4)
+    metrics.count_files("acme", 3, 4096)
+    metrics.count_files("other", 1, 4)
     metrics.count_throttled()
     assert value(metrics, "sluice_files_signed_total") == 4
     assert value(metrics, "sluice_files_signed_bytes_total") == 4100
     assert value(metrics, "sluice_throttled_requests_total") == 1
+
+
+def test_what_a_recipient_asks_for_and_is_given_is_counted_under_its_name(metrics):
+    metrics.count_recipient("acme", 200)
+    metrics.count_files("acme", 3, 4096)
+    metrics.count_credential("acme")
+    assert value(metrics, "sluice_recipient_requests_total", recipient="acme", outcome="ok") == 1
+    assert value(metrics, "sluice_recipient_files_total", recipient="acme") == 3
+    assert value(metrics, "sluice_recipient_file_bytes_total", recipient="acme") == 4096
+    assert value(metrics, "sluice_recipient_credentials_total", recipient="acme") == 1
+
+
+def test_a_certificate_that_was_loaded_again_takes_the_place_of_the_one_before(metrics):
+    metrics.set_certificate_expiry("rest", NOON)
+    metrics.set_certificate_expiry("rest", NOON + timedelta(days=90))
+    seconds = value(metrics, "sluice_certificate_expiry_timestamp_seconds", use="rest")
+    assert seconds == (NOON + timedelta(days=90)).timestamp()
 
 
 def test_build_info_names_version_and_python(metrics):
@@ -126,6 +143,16 @@ def test_a_reload_replaces_the_generation(metrics):
     assert value(metrics, "sluice_config_reloads_total", outcome="success") == 1
     seconds = value(metrics, "sluice_config_last_reload_success_timestamp_seconds")
     assert seconds == (NOON + timedelta(hours=1)).timestamp()
+
+
+def test_a_refused_reload_shows_until_another_succeeds(metrics):
+    metrics.set_config("aaa", NOON)
+    shown = [value(metrics, "sluice_config_last_reload_successful")]
+    metrics.count_refused_reload()
+    shown.append(value(metrics, "sluice_config_last_reload_successful"))
+    metrics.count_reload("bbb", NOON)
+    shown.append(value(metrics, "sluice_config_last_reload_successful"))
+    assert shown == [1, 0, 1]
 
 
 def test_a_refused_reload_leaves_the_generation_and_the_time(metrics):

@@ -34,6 +34,16 @@ def test_readings_are_timed_and_their_files_counted_by_kind(metrics, registry):
     assert value(registry, "loaded_files_total", kind="refresh") == 2003
 
 
+def test_looks_for_newer_versions_are_counted_and_the_age_of_what_is_served_measured(metrics, registry):
+    metrics.count_check("failed")
+    metrics.observe_staleness(timedelta(seconds=30))
+
+    assert value(registry, "checks_total", outcome="failed") == 1
+    assert value(registry, "checks_total", outcome="listed") == 0
+    assert value(registry, "staleness_seconds_bucket", le="15.0") == 0
+    assert value(registry, "staleness_seconds_bucket", le="60.0") == 1
+
+
 def test_files_of_a_log_that_could_not_be_used_are_counted(metrics, registry):
     metrics.count_fallback("checkpoint")
 

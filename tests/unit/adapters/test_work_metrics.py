@@ -26,12 +26,13 @@ def test_everything_is_shown_from_the_start():
 def test_runs_are_counted_by_how_they_end():
     registry = CollectorRegistry()
     metrics = PrometheusWorkMetrics(registry)
-    metrics.set_queue(JobKind.VIEW, 3, 2)
+    metrics.set_queue(JobKind.VIEW, 3, 2, timedelta(minutes=5))
     metrics.observe_run(JobKind.VIEW, "done", timedelta(seconds=4))
     metrics.count_lease_loss(JobKind.VIEW)
 
     view = {"kind": "view"}
     assert registry.get_sample_value("sluice_jobs_queued", view) == 3
+    assert registry.get_sample_value("sluice_jobs_oldest_queued_seconds", view) == 300
     assert registry.get_sample_value("sluice_jobs_running", view) == 2
     assert registry.get_sample_value("sluice_jobs_finished_total", view | {"outcome": "done"}) == 1
     assert registry.get_sample_value("sluice_jobs_duration_seconds_sum", view) == 4

@@ -107,6 +107,18 @@ def test_workers_that_disagree_about_the_configuration_show(workers):
     assert value(workers, name) == NOON.timestamp()
 
 
+def test_a_worker_that_refused_its_configuration_shows_and_so_does_the_first_certificate_to_end(workers):
+    one, other = counted(1), counted(1)
+    one.set_certificate_expiry("rest", NOON)
+    other.set_certificate_expiry("rest", NOON + timedelta(days=1))
+    other.count_refused_reload()
+    workers.update(1, report(one))
+    workers.update(2, report(other))
+
+    assert value(workers, "sluice_config_last_reload_successful") == 0
+    assert value(workers, "sluice_certificate_expiry_timestamp_seconds", use="rest") == NOON.timestamp()
+
+
 def test_workers_and_their_restarts_are_counted(workers):
     workers.count_restart()
 

@@ -89,6 +89,12 @@ async def test_methods_that_clients_make_up_are_one_in_the_metrics(edge: Edge) -
     assert edge.metrics.requests == [("unmatched", "OTHER", 405)] * 2
 
 
+async def test_a_request_of_nobody_whom_the_catalog_knows_counts_for_no_recipient(edge: Edge) -> None:
+    await edge.get("/shares", Authorization="Bearer made-up")
+    assert [status for _, _, status in edge.metrics.requests] == [401]
+    assert edge.metrics.recipients == []
+
+
 async def test_requests_are_counted_by_route_not_by_path(edge: Edge) -> None:
     await edge.get("/shares/Sales")
     await edge.get("/shares/none")
@@ -166,6 +172,7 @@ async def test_too_many_requests_are_429_with_retry_after() -> None:
     assert asked == 2
     assert again.status == 200
     assert edge.metrics.throttled == 2
+    assert edge.metrics.recipients[1:4] == [("ann", 200), ("ann", 429), ("ann", 429)]
     assert [event.kind for event in edge.audit.noted[2:4]] == [AuditKind.DENIAL] * 2
     assert [event.principal for event in edge.audit.noted[2:4]] == ["ann"] * 2
 

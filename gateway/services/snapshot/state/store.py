@@ -96,6 +96,7 @@ class SnapshotStore:
         """Return the newest version without reading what is in it."""
         held = self._kept.ask(log.location)
         if held is not None and self._is_fresh(held, freshness):
+            self._metrics.count_check("skipped")
             return held.snapshot.version
         look = await self._look(log, held)
         return look.listing.latest
@@ -103,15 +104,20 @@ class SnapshotStore:
     async def latest(self, log: TableLog, freshness: timedelta = _ALWAYS_CHECK) -> Snapshot:
         held = self._kept.ask(log.location)
         if held is not None and self._is_fresh(held, freshness):
+            self._metrics.count_check("skipped")
+            self._metrics.observe_staleness(self._clock() - held.checked_at)
             return held.snapshot
         look = await self._look(log, held)
         anchor = look.listing.find_anchor(look.listing.latest)
         held = self._kept.peek(log.location)
         if held is not None and held.snapshot.anchor == anchor:
             held.checked_at = max(held.checked_at, look.began_at)
-            return held.snapshot
-        # By where it leads to: who has seen a version listed must not join a reading of an older one.
-        return await self._loads.run((log.location, anchor), lambda: self._refresh(log, look))
+            snapshot = held.snapshot
+        else:
+            # By where it leads to: who has seen a version listed must not join a reading of an older one.
+            snapshot = await self._loads.run((log.location, anchor), lambda: self._refresh(log, look))
+        self._metrics.observe_staleness(self._clock() - look.began_at)
+        return snapshot
 
     async def at(self, log: TableLog, listing: LogListing, version: int) -> Snapshot:
         """Return the snapshot of a version that a listing of the whole log has."""
@@ -147,7 +153,12 @@ class SnapshotStore:
 
     async def _list(self, log: TableLog, start: str | None) -> _Look:
         began_at = self._clock()
-        listing = await (list_recent(log) if start is None else list_log(log, start))
+        try:
+            listing = await (list_recent(log) if start is None else list_log(log, start))
+        except Exception:
+            self._metrics.count_check("failed")
+            raise
+        self._metrics.count_check("listed")
         return _Look(listing=listing, began_at=began_at)
 
     async def _refresh(self, log: TableLog, look: _Look) -> Snapshot:

@@ -60,6 +60,11 @@ async def test_the_answer_is_the_credential_for_the_tables_own_location(edge: Ed
     }
 
 
+async def test_a_credential_is_counted_for_who_was_given_it(edge: Edge) -> None:
+    await edge.post(DIRS)
+    assert edge.metrics.credentials == ["ann"]
+
+
 async def test_the_headers_of_an_answer(edge: Edge) -> None:
     reply = await edge.post(DIRS)
     assert reply.headers["Content-Type"] == "application/json; charset=utf-8"

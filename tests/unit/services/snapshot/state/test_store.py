@@ -178,6 +178,25 @@ async def test_a_failure_is_not_kept(store, log, reader):
     assert (await store.latest(log)).version == 1
 
 
+async def test_looks_for_a_newer_version_are_counted_by_what_came_of_them(store, log, reader, metrics):
+    await store.latest(log)
+    await store.latest(log, freshness=timedelta(minutes=5))
+    reader.failure = Unavailable("the store does not answer")
+    with pytest.raises(Unavailable):
+        await store.latest(log)
+
+    assert metrics.checks == ["listed", "skipped", "failed"]
+
+
+async def test_the_age_of_a_version_that_is_not_looked_for_again_is_told(store, log, clock, metrics):
+    await store.latest(log)
+    clock.now += timedelta(minutes=2)
+    await store.latest(log, freshness=timedelta(minutes=5))
+
+    assert metrics.ages[0] < timedelta(seconds=1)
+    assert metrics.ages[1] >= timedelta(minutes=2)
+
+
 async def test_a_failed_refresh_keeps_what_was_known(store, log, reader, table):
     first = await store.latest(log)
     reader.failure = Unavailable("the store does not answer")

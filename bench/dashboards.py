@@ -1,0 +1,266 @@
+"""Every panel of the dashboards over a real load: a split gateway, a real Prometheus, and faults on the way.
+
+The pictures in docs/dashboards are what Grafana would draw: each panel's own query, asked of Prometheus' API.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import re
+import signal
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from bench.panel_picture import Drawing, Happening, Points, to_picture
+from gateway.adapters.job_queue import StateJobQueue
+from gateway.domain.job import JobKey, JobKind
+from gateway.domain.location import parse_location
+from gateway.ports import StorageSettings, utcnow
+from tests.observed import chosen, dashboards, panels
+from tests.prometheus import Prometheus, running_prometheus
+from tests.repository import ROOT
+from tests.watched import DIR_TABLES, HASTY, RECIPIENTS, Watched, running_watched
+from vendors.local import vendor as local
+
+PICTURES = ROOT / "docs" / "dashboards"
+SECONDS = 300.0
+SCRAPE = 5
+CLIENTS = 4
+# Requests of one client in a second: the two cores are also those of the gateway.
+PACE = 6.0
+_STARTED = re.compile(r'"worker (\d+) is process (\d+)"')
+
+
+@dataclass
+class Outcome:
+    """What was sent, and what came of it."""
+
+    statuses: Counter[int] = field(default_factory=Counter)
+    lost: int = 0
+
+    def __str__(self) -> str:
+        answers = ", ".join(f"{count} with {status}" for status, count in sorted(self.statuses.items()))
+        return f"{self.statuses.total() + self.lost} requests sent: {answers}; {self.lost} without an answer"
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        directory = Path(folder)
+        gateway = stack.enter_context(running_watched(directory, replicas=2))
+        targets = gateway.targets
+        prometheus = stack.enter_context(
+            running_prometheus(directory / "prometheus", targets, interval=f"{SCRAPE}s")
+        )
+        began = time.time()
+        with loaded(gateway) as outcome:
+            story = play(gateway, began)
+        print(outcome)
+        for alert in sorted(
+            {rule["name"] for rule in prometheus.rules() if rule.get("state") in ("pending", "firing")}
+        ):
+            print(f"alert: {alert}")
+        draw(prometheus, began, story)
+
+
+@contextmanager
+def loaded(gateway: Watched) -> Iterator[Outcome]:
+    """Have clients ask, while the block runs."""
+    outcome, end = Outcome(), threading.Event()
+    clients = [
+        threading.Thread(target=_ask_on, args=(gateway, random.Random(number), outcome, end))  # noqa: S311 -- the same in every run
+        for number in range(CLIENTS)
+    ]
+    for client in clients:
+        client.start()
+    try:
+        yield outcome
+    finally:
+        end.set()
+        for client in clients:
+            client.join()
+
+
+def _ask_on(gateway: Watched, rng: random.Random, outcome: Outcome, end: threading.Event) -> None:
+    began = time.monotonic()
+    while not end.wait(rng.expovariate(PACE)):
+        try:
+            outcome.statuses[_ask(gateway, rng, time.monotonic() - began)] += 1
+        except (OSError, EOFError):
+            outcome.lost += 1
+
+
+def _ask(gateway: Watched, rng: random.Random, elapsed: float) -> int:
+    """Make one request of those that recipients make, and return its status."""
+    who = rng.choices([*RECIPIENTS, HASTY], weights=[6, 3, 2, 4])[0]
+    # Tables come into use one after the other, so that there is always something to mint.
+    tables = DIR_TABLES[: 2 + int(elapsed / SECONDS * (len(DIR_TABLES) - 2))]
+    hints = b'{"predicateHints": ["id < %d"]}' % rng.randrange(10_000)
+    kinds: Mapping[Callable[[], int], int] = {
+        lambda: gateway.ask(who, "/shares").status: 3,
+        lambda: gateway.ask(who, "/shares/sample/schemas/big/tables/ten_thousand_files/version").status: 2,
+        lambda: gateway.query(who, "sales", "customers").status: 4,
+        lambda: gateway.query(who, "big", "ten_thousand_files", hints).status: 2,
+        lambda: gateway.vend(who, rng.choice(tables)).status: 6,
+        lambda: gateway.vend(who, tables[-1]).status: 2,
+        lambda: gateway.ask("nobody", "/shares").status: 1,
+    }
+    return rng.choices(list(kinds), weights=list(kinds.values()))[0]()
+
+
+def play(gateway: Watched, began: float) -> Sequence[Happening]:
+    """Do one thing after the other to the gateway, and return what was done when."""
+    acts: Sequence[tuple[str, float, float, Callable[[], Callable[[], None]]]] = [
+        ("Redis does not answer", 0.15, 0.27, lambda: _without_redis(gateway)),
+        ("STS throttles", 0.35, 0.47, lambda: _throttled(gateway)),
+        ("a table's log is gone", 0.54, 0.62, lambda: _without_log(gateway)),
+        ("a worker of the edge is killed", 0.68, 0.69, lambda: _without_worker(gateway)),
+        ("a configuration is broken", 0.74, 0.82, lambda: _broken_configuration(gateway)),
+        ("STS is slow", 0.87, 0.94, lambda: _slow(gateway)),
+    ]
+    asyncio.run(_ask_for_jobs(gateway))
+    story = []
+    for name, start, end, act in acts:
+        _until(began + start * SECONDS)
+        print(name, flush=True)
+        undo = act()
+        _until(began + end * SECONDS)
+        undo()
+        story.append(Happening(name=name, start=start * SECONDS, end=end * SECONDS))
+    _until(began + SECONDS)
+    return story
+
+
+def _until(moment: float) -> None:
+    time.sleep(max(0.0, moment - time.time()))
+
+
+def _without_redis(gateway: Watched) -> Callable[[], None]:
+    pid = gateway.redis.process.pid
+    os.kill(pid, signal.SIGSTOP)
+    return lambda: os.kill(pid, signal.SIGCONT)
+
+
+def _throttled(gateway: Watched) -> Callable[[], None]:
+    gateway.sts.error = "Throttling"
+
+    def undo() -> None:
+        gateway.sts.error = ""
+
+    return undo
+
+
+def _slow(gateway: Watched) -> Callable[[], None]:
+    gateway.sts.delay = timedelta(seconds=1.5)
+
+    def undo() -> None:
+        gateway.sts.delay = timedelta(0)
+
+    return undo
+
+
+def _without_log(gateway: Watched) -> Callable[[], None]:
+    (log,) = (gateway.directory / "tables").glob("**/customers/_delta_log")
+    aside = log.rename(log.with_name("_aside"))
+
+    def undo() -> None:
+        aside.rename(log)
+
+    return undo
+
+
+def _without_worker(gateway: Watched) -> Callable[[], None]:
+    _, pid = _STARTED.findall(gateway.deployment.edge.log())[0]
+    os.kill(int(pid), signal.SIGKILL)
+    return lambda: None
+
+
+def _broken_configuration(gateway: Watched) -> Callable[[], None]:
+    file = gateway.deployment.processes["snapshot"].config_file
+    text = file.read_text()
+    file.write_text("shares: nonsense\n")
+
+    def undo() -> None:
+        file.write_text(text)
+
+    return undo
+
+
+async def _ask_for_jobs(gateway: Watched) -> None:
+    """Leave the worker of the pipeline something to do for a while."""
+    directory = gateway.directory / "worker"
+    settings = StorageSettings(name="state", prefix=parse_location(str(directory)), public_url="")
+    async with local.open(settings) as storage:
+        assert storage.open_state is not None
+        state = storage.open_state(parse_location(f"{directory}/state"))
+        queue = StateJobQueue(state, worker="bench", lease=timedelta(seconds=30), clock=utcnow)
+        for number in range(24):
+            key = JobKey(kind=JobKind.VIEW, subject=f"view-{number}")
+            await queue.request(key, {"sleep": f"{2 + number % 5 * 3}"}, utcnow())
+
+
+def draw(prometheus: Prometheus, began: float, story: Sequence[Happening]) -> None:
+    """Ask Prometheus what every panel asks, and draw the answers."""
+    PICTURES.mkdir(exist_ok=True)
+    replicas = _short_names(prometheus)
+    for name, board in dashboards().items():
+        drawings = [_asked(prometheus, panel, board, began, replicas) for panel in panels(board)]
+        rows = [panel for panel in board["panels"] if panel["type"] == "row"]
+        (PICTURES / f"{name}.svg").write_text(to_picture(board["title"], rows, drawings, story, SECONDS))
+        empty = [drawing.panel["title"] for drawing in drawings if not drawing.series]
+        print(
+            f"{name}: {len(drawings)} panels" + (f", nothing to show in {', '.join(empty)}" if empty else "")
+        )
+
+
+def _short_names(prometheus: Prometheus) -> Mapping[str, str]:
+    """Return names for the addresses of replicas, which are others in every run."""
+    names: dict[str, str] = {}
+    for target in sorted(
+        prometheus.targets(), key=lambda target: (target["scrapePool"], target["scrapeUrl"])
+    ):
+        job = target["labels"]["job"].removeprefix("sluice-")
+        number = sum(name.startswith(f"{job}-") for name in names.values())
+        names[target["labels"]["instance"]] = f"{job}-{number}"
+    return names
+
+
+def _asked(
+    prometheus: Prometheus,
+    panel: Mapping[str, Any],
+    board: Mapping[str, Any],
+    began: float,
+    replicas: Mapping[str, str],
+) -> Drawing:
+    series: dict[str, Points] = {}
+    for target in panel["targets"]:
+        # As Grafana has it: four scrapes at least.
+        expr = chosen(target["expr"], board, rate_interval=f"{4 * SCRAPE}s")
+        for found in prometheus.query_range(expr, began, began + SECONDS, SCRAPE):
+            points = [
+                (at - began, float(value)) for at, value in found["values"] if value not in ("NaN", "+Inf")
+            ]
+            if points:
+                series[_name(target["legendFormat"], found["metric"], replicas)] = points
+    return Drawing(panel=panel, series=dict(sorted(series.items())))
+
+
+def _name(legend: str, labels: Mapping[str, str], replicas: Mapping[str, str]) -> str:
+    def value(match: re.Match[str]) -> str:
+        found = labels.get(match[1], "")
+        return replicas.get(found, found)
+
+    return re.sub(r"\{\{(\w+)\}\}", value, legend)
+
+
+if __name__ == "__main__":
+    main()

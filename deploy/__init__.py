@@ -1,0 +1,1 @@
+"""What brings the gateway to where it runs."""

@@ -1,0 +1,1 @@
+"""The dashboards, as code: what Grafana reads is generated from it."""

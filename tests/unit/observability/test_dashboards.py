@@ -1,0 +1,98 @@
+"""The dashboards' JSON: what Grafana would refuse, draw over one another or leave without a word."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+
+import pytest
+
+from deploy.grafana.build import DASHBOARDS, files
+from tests.observed import dashboards, panels
+
+BOARDS = dashboards()
+VARIABLE = re.compile(r"\$(\w+)")
+LABEL = re.compile(r"\{\{(\w+)\}\}")
+# Grafana's own.
+BUILT_IN = {"__rate_interval"}
+
+
+@pytest.fixture(params=BOARDS)
+def board(request):
+    return BOARDS[request.param]
+
+
+def test_the_files_are_what_the_code_beside_them_makes():
+    written = {file.name: file.read_text() for file in DASHBOARDS.glob("*.json")}
+    assert written == files(), "run `python -m deploy.grafana.build`"
+
+
+def test_what_the_fleet_needs_has_a_dashboard():
+    assert set(BOARDS) == {"overview", "url-access", "dir-access", "cache", "recipients", "pipeline"}
+
+
+def test_ids_and_titles_are_unique(board):
+    assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"])
+    titles = [panel["title"] for panel in board["panels"]]
+    assert len(set(titles)) == len(titles)
+
+
+def test_dashboards_are_told_apart_by_uid_and_title():
+    assert len({board["uid"] for board in BOARDS.values()}) == len(BOARDS)
+    assert len({board["title"] for board in BOARDS.values()}) == len(BOARDS)
+    assert all(board["schemaVersion"] >= 36 for board in BOARDS.values())
+
+
+def test_panels_lie_within_the_grid_and_beside_one_another(board):
+    spots = {panel["title"]: panel["gridPos"] for panel in board["panels"]}
+    assert all(spot["x"] >= 0 and spot["x"] + spot["w"] <= 24 for spot in spots.values())
+    overlapping = [(one, other) for (one, a), (other, b) in combinations(spots.items(), 2) if _overlap(a, b)]
+    assert overlapping == []
+
+
+def test_every_panel_says_what_it_shows_and_what_good_looks_like(board):
+    silent = [panel["title"] for panel in panels(board) if "Good: " not in panel["description"]]
+    assert silent == []
+
+
+def test_every_panel_has_a_unit_a_source_and_queries_with_legends(board):
+    for panel in panels(board):
+        assert panel["fieldConfig"]["defaults"]["unit"], panel["title"]
+        assert panel["datasource"]["uid"] == "${datasource}"
+        assert panel["targets"], panel["title"]
+        references = [target["refId"] for target in panel["targets"]]
+        assert len(set(references)) == len(references)
+        for target in panel["targets"]:
+            assert target["expr"].strip(), panel["title"]
+            assert target["legendFormat"].strip(), panel["title"]
+
+
+def test_variables_that_are_used_exist_and_those_that_exist_are_used(board):
+    existing = {variable["name"] for variable in board["templating"]["list"]}
+    used = {
+        name
+        for panel in panels(board)
+        for target in panel["targets"]
+        for name in VARIABLE.findall(target["expr"])
+    }
+    assert used - BUILT_IN == existing - {"datasource"}
+
+
+def test_a_legend_names_labels_that_its_query_keeps(board):
+    for panel in panels(board):
+        for target in panel["targets"]:
+            missing = [
+                label for label in LABEL.findall(target["legendFormat"]) if label not in target["expr"]
+            ]
+            assert missing == [], panel["title"]
+
+
+def test_a_choice_of_everything_also_takes_what_has_no_such_label(board):
+    choices = [variable for variable in board["templating"]["list"] if variable["type"] == "query"]
+    assert {choice["allValue"] for choice in choices} == {".*"}
+
+
+def _overlap(a: dict[str, int], b: dict[str, int]) -> bool:
+    across = a["x"] < b["x"] + b["w"] and b["x"] < a["x"] + a["w"]
+    down = a["y"] < b["y"] + b["h"] and b["y"] < a["y"] + a["h"]
+    return across and down
