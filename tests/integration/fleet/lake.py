@@ -1,0 +1,129 @@
+"""What the fleet shares: a table of many files that grows and a directory, twice, and who may see which."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gateway.commands.bearer import hash_of
+from gateway.demo.data_file import DataFile
+from gateway.demo.schema import Field
+from gateway.demo.table_builder import TableBuilder
+from tests.fleet import LIFE, RATES
+
+SCHEMA, TABLE, DIRECTORY = "default", "orders", "archive"
+STORAGE = "disk"
+# Each recipient sees one share; the names of schemas and tables are the same in both.
+SHARE_OF: Mapping[str, str] = {"ana": "alpha", "bo": "beta"}
+# More than two pages.
+FILES = 2_500
+_FILES_PER_COMMIT = 5
+
+
+class GrowingTable(TableBuilder):
+    """A table that is written to while it is read."""
+
+    def __init__(self, directory: Path, files: int) -> None:
+        super().__init__(directory, [Field("number", "integer")])
+        # The paths of all files, in the order of their commits, and how many of them each version has.
+        self.paths: list[str] = []
+        self.sizes: list[int] = []
+        self.grow(files)
+        self.checkpoint()
+
+    @property
+    def id(self) -> str:
+        return str(self.metadata["id"])
+
+    def grow(self, files: int = _FILES_PER_COMMIT) -> None:
+        actions = [self.place(DataFile(content=self._content(), stats=None), {}) for _ in range(files)]
+        self.paths += [action["add"]["path"] for action in actions]
+        self.sizes.append(len(self.paths))
+        self.commit(*actions)
+
+    def paths_at(self, version: int) -> set[str]:
+        return set(self.paths[: self.sizes[version]])
+
+    def _content(self) -> bytes:
+        return f"{self.directory.name}/{self._named['']}".encode()
+
+    def _write_log(self, name: str, content: bytes) -> None:
+        # A reader sees a commit whole, or not at all, as on every store.
+        super()._write_log(f"{name}.tmp", content)
+        (self.log / f"{name}.tmp").replace(self.log / name)
+
+
+@dataclass(frozen=True, slots=True)
+class Lake:
+    directory: Path
+    tables: Mapping[str, GrowingTable]
+    tokens: Mapping[str, str] = field(repr=False)
+
+    @property
+    def recipients(self) -> Sequence[str]:
+        return tuple(SHARE_OF)
+
+    def table_of(self, recipient: str) -> GrowingTable:
+        return self.tables[SHARE_OF[recipient]]
+
+    def grow(self) -> None:
+        for table in self.tables.values():
+            table.grow()
+
+    def settings(self, sts: str) -> dict[str, Any]:
+        """Return what all processes are told of it; credentials for directories come from a token service."""
+        return {
+            "version": 1,
+            "shares": [self._share(name) for name in self.tables],
+            "recipients": [
+                {"name": name, "tokens": [{"hash": hash_of(token)}], "shares": [SHARE_OF[name]]}
+                for name, token in self.tokens.items()
+            ],
+            "storages": [
+                {"name": STORAGE, "prefix": str(self.directory), "vendor": "local"},
+                _directories(sts),
+            ],
+            "limits": RATES,
+        }
+
+    def _share(self, name: str) -> dict[str, Any]:
+        files = {"name": TABLE, "location": str(self.tables[name].directory)}
+        directory = {
+            "name": DIRECTORY,
+            "location": f"s3://lake/tables/{name}",
+            "historyShared": True,
+            "accessModes": ["dir"],
+        }
+        return {"name": name, "schemas": [{"name": SCHEMA, "tables": [files, directory]}]}
+
+
+def new_lake(directory: Path) -> Lake:
+    """Write the tables; a table's id is made from the name of its directory."""
+    shares = SHARE_OF.values()
+    return Lake(
+        directory=directory,
+        tables={share: GrowingTable(directory / f"{share}-{TABLE}", FILES) for share in shares},
+        tokens={recipient: secrets.token_urlsafe(24) for recipient in SHARE_OF},
+    )
+
+
+def _directories(sts: str) -> dict[str, Any]:
+    return {
+        "name": "lake",
+        "prefix": "s3://lake",
+        "vendor": "s3",
+        "credentialLife": f"{int(LIFE.total_seconds())}s",
+        "options": {
+            "profile": "custom",
+            "capabilities": {"inlinePolicy": True},
+            "endpoint": sts,
+            "identity": {
+                "kind": "keys",
+                "accessKeyId": "gateway",
+                "secretAccessKey": {"value": "of the gateway"},
+            },
+        },
+    }

@@ -1,0 +1,146 @@
+"""The processes of a fleet: so many of each service, each to be started, stopped and killed by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.certificates import Authority, new_authority
+from tests.deployments import (
+    SERVICES,
+    ServerFiles,
+    ServerProcess,
+    Settings,
+    free_port,
+    is_ready,
+    launch,
+    split_keys,
+    tls_files,
+    write_files,
+    write_yaml,
+)
+
+EDGE = "edge"
+ALL = (EDGE, *SERVICES)
+_PATIENCE = 60
+
+
+@dataclass(eq=False)
+class Replica:
+    """One process of a service, which runs or does not."""
+
+    service: str
+    name: str
+    files: ServerFiles
+    # Where it serves: REST for an edge, gRPC for the others.
+    port: int
+    server: ServerProcess | None = None
+
+    @property
+    def runs(self) -> bool:
+        return self.server is not None and self.server.process.poll() is None
+
+    @property
+    def operations_port(self) -> int:
+        return int(self.files.metrics_url.rpartition(":")[2])
+
+    def start(self) -> None:
+        assert not self.runs
+        self.server = launch(self.name, self.files)
+
+    def stop(self) -> None:
+        """Ask it to stop, and wait until it has; anything but a clean end is a failure."""
+        assert self.server is not None
+        status = self.server.stop()
+        assert status == 0, f"{self.name} ended with {status}\n{self.server.log()[-4000:]}"
+
+    def kill(self) -> None:
+        assert self.server is not None
+        self.server.stop(signal.SIGKILL)
+
+    def is_ready(self) -> bool:
+        if not self.runs or self.server is None:
+            raise RuntimeError(f"{self.name} has ended\n{self.server.log() if self.server else ''}")
+        return is_ready(self.server)
+
+    def change(self, **settings: Any) -> None:
+        """Give it other settings for its next start."""
+        known = yaml.safe_load(self.files.config_file.read_text())
+        write_yaml(self.files.config_file, known | settings)
+
+
+@dataclass
+class Replicas:
+    """All processes of a fleet, by their services."""
+
+    of: Mapping[str, Sequence[Replica]] = field(default_factory=dict)
+
+    def every(self, services: Iterable[str] = ALL) -> list[Replica]:
+        return [replica for service in services for replica in self.of[service]]
+
+    async def start(self, replicas: Iterable[Replica]) -> None:
+        """Start what does not run, all at once, and wait until each says that it is ready."""
+        started = [replica for replica in replicas if not replica.runs]
+        for replica in started:
+            replica.start()
+        await self.ready(started)
+
+    async def ready(self, replicas: Iterable[Replica]) -> None:
+        for replica in replicas:
+            await until(replica.is_ready, f"{replica.name} is not ready")
+
+    async def stop(self, replicas: Iterable[Replica]) -> None:
+        """Stop all at once."""
+        await asyncio.gather(*(asyncio.to_thread(replica.stop) for replica in replicas if replica.runs))
+
+    async def restart(self, replica: Replica) -> None:
+        await asyncio.to_thread(replica.stop)
+        await self.start([replica])
+
+
+def plan_replicas(directory: Path, settings: Settings, counts: Mapping[str, int]) -> Replicas:
+    """Write the files of all processes: mutual TLS between them, and for each only the keys that it needs."""
+    authority, keys = new_authority(directory / "pki"), split_keys()
+    ports = {service: [free_port() for _ in range(counts[service])] for service in ALL}
+    common = settings | {
+        "principals": [{"name": EDGE, "certificate": "spiffe://sluice.test/edge", "permissions": [EDGE]}]
+    }
+    addresses = {service: [f"127.0.0.1:{port}" for port in ports[service]] for service in SERVICES}
+
+    def plan(service: str, number: int, port: int) -> Replica:
+        own = _listening(service, port, addresses) | {"keys": {"current": keys[service]}}
+        own["services"]["tls"] = _certificate(authority, service)
+        name = f"{service}-{number}"
+        return Replica(service, name, write_files(directory / name, common | own), port)
+
+    return Replicas(
+        {
+            service: [plan(service, number, port) for number, port in enumerate(ports[service])]
+            for service in ALL
+        }
+    )
+
+
+async def until(is_so: Callable[[], bool], otherwise: str, patience: float = _PATIENCE) -> None:
+    """Wait until something is so; it is looked at in a thread, as the load goes on meanwhile."""
+    deadline = time.monotonic() + patience
+    while not await asyncio.to_thread(is_so):
+        assert time.monotonic() < deadline, otherwise
+        await asyncio.sleep(0.05)
+
+
+def _listening(service: str, port: int, addresses: Mapping[str, Sequence[str]]) -> Settings:
+    if service == EDGE:
+        return {"port": port, "services": {"run": [EDGE], "addresses": dict(addresses)}}
+    return {"services": {"run": [service], "listen": f"127.0.0.1:{port}"}}
+
+
+def _certificate(authority: Authority, service: str) -> dict[str, str]:
+    return tls_files(authority, service)
