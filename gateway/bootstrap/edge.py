@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -20,7 +20,7 @@ from gateway.domain.key import Purpose
 from gateway.domain.rate import Rate
 from gateway.edge.app import build
 from gateway.edge.handlers.files import FilesHandler
-from gateway.edge.server import Limits, Listen, serve
+from gateway.edge.server import Limits, Listen, close_connections, serve
 from gateway.edge.settings import EdgePorts, EdgeSettings, Services
 from gateway.ports import AuditLog, Clock, RateBuckets
 from gateway.v1.catalog_pb2_grpc import CatalogStub
@@ -56,6 +56,8 @@ class EdgeParts:
     audit: AuditLog
     metrics: PrometheusMetrics
     clock: Clock
+    # Whether the process was asked to stop.
+    is_leaving: Callable[[], bool]
 
 
 @asynccontextmanager
@@ -65,6 +67,7 @@ async def serve_edge(parts: EdgeParts, sockets: tuple[socket.socket, ...]) -> As
     ssl_context = None if config.ssl is None else server_context(config.ssl, config.host)
     listen = Listen(host=config.host, port=config.port, sockets=sockets, ssl_context=ssl_context)
     app = build(edge_settings(config, parts.rates), _services(parts.channels), _ports(parts))
+    close_connections(app, parts.is_leaving)
     async with serve(app, listen, _limits(config), grace=config.grace) as port:
         yield f"{config.host}:{port}"
 

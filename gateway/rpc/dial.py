@@ -15,7 +15,8 @@ from gateway.rpc.tls import channel_credentials
 
 # A page is about 1 MiB; a table's schema has no limit of its own, and lists are as long as their comments.
 MAX_MESSAGE_BYTES: Final = 64 * 1024 * 1024
-# Every call reads, so every call may be tried again when no service has answered it.
+# Every call reads, so every call may be tried again when no service has answered it. One that reaches a
+# server just when that has told its clients to go ends as CANCELLED.
 _SERVICE_CONFIG: Final = {
     "loadBalancingConfig": [{"round_robin": {}}],
     "methodConfig": [
@@ -26,32 +27,39 @@ _SERVICE_CONFIG: Final = {
                 "initialBackoff": "0.05s",
                 "maxBackoff": "0.5s",
                 "backoffMultiplier": 2,
-                "retryableStatusCodes": ["UNAVAILABLE"],
+                "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
             },
         }
     ],
 }
 _OPTIONS: Final = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
-    ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
     ("grpc.enable_retries", 1),
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),
-    # A replica that comes back is used within seconds.
-    ("grpc.max_reconnect_backoff_ms", 5_000),
+    # A replica that comes back is in use a second later, so that the next one may go soon.
+    ("grpc.max_reconnect_backoff_ms", 1_000),
     ("grpc.initial_reconnect_backoff_ms", 100),
+    # When a connection ends names are looked up again, but by default not twice within half a minute.
+    ("grpc.dns_min_time_between_resolutions_ms", 1_000),
 )
 
 
-def dial(addresses: str | Sequence[str], tls: TlsConfig | None) -> aio.Channel:
-    """Open a channel that takes turns over all addresses."""
+def dial(addresses: str | Sequence[str], tls: TlsConfig | None, service: str = "") -> aio.Channel:
+    """Open a channel that takes turns over all addresses, or over those where the named service serves."""
     target, authority = _target((addresses,) if isinstance(addresses, str) else tuple(addresses))
     options: list[tuple[str, Any]] = [*_OPTIONS]
+    options.append(("grpc.service_config", json.dumps(_service_config(service))))
     if authority:
         options.append(("grpc.default_authority", authority))
     if tls is None:
         return aio.insecure_channel(target, options=options)
     return aio.secure_channel(target, channel_credentials(tls), options=options)
+
+
+def _service_config(service: str) -> dict[str, Any]:
+    # A replica that is about to stop says so to who watches its health, and is sent nothing more.
+    return _SERVICE_CONFIG | ({"healthCheckConfig": {"serviceName": service}} if service else {})
 
 
 def _target(addresses: tuple[str, ...]) -> tuple[str, str]:

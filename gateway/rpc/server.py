@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from grpc import aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -20,13 +20,20 @@ from gateway.rpc.status import GuardInterceptor
 from gateway.rpc.tls import server_credentials
 
 HEALTH_SERVICE = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
+# A connection that is old is left by new calls only: what has begun on it may take as long as an answer may.
+_LONGEST_STREAM: Final = timedelta(hours=1)
 
 
 class Health:
     """The health service of a process: each of its services serves, until the process is asked to stop."""
 
     def __init__(self) -> None:
-        self._servicer: Any = health_aio.HealthServicer()
+        self._servicer = _WatchedHealth()
+
+    @property
+    def is_watched(self) -> bool:
+        """Tell whether somebody is waiting to hear that a service stops."""
+        return self._servicer.watchers > 0
 
     def register(self, server: aio.Server) -> None:
         health_pb2_grpc.add_HealthServicer_to_server(self._servicer, server)
@@ -38,6 +45,21 @@ class Health:
         await self._servicer.enter_graceful_shutdown()
 
 
+class _WatchedHealth(health_aio.HealthServicer):  # type: ignore[misc]  # it comes without types
+    """Counts those who watch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.watchers = 0
+
+    async def Watch(self, request: Any, context: Any) -> None:  # noqa: N802 -- named by the proto
+        self.watchers += 1
+        try:
+            await super().Watch(request, context)
+        finally:
+            self.watchers -= 1
+
+
 def network_server(settings: ServicesConfig, metrics: RpcMetrics) -> aio.Server:
     """Return a server that is not listening yet."""
     age = settings.max_connection_age // timedelta(milliseconds=1)
@@ -47,7 +69,7 @@ def network_server(settings: ServicesConfig, metrics: RpcMetrics) -> aio.Server:
             ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
             # Clients come back by name after this long, and so find new replicas.
             ("grpc.max_connection_age_ms", age),
-            ("grpc.max_connection_age_grace_ms", 60_000),
+            ("grpc.max_connection_age_grace_ms", _LONGEST_STREAM // timedelta(milliseconds=1)),
             # A port that is taken is an error, not a second listener.
             ("grpc.so_reuseport", 0),
             ("grpc.keepalive_permit_without_calls", 1),

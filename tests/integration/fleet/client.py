@@ -7,12 +7,13 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 import aiohttp
 
 from tests.integration.fleet.judge import Judge
-from tests.integration.fleet.lake import DIRECTORY, SCHEMA, SHARE_OF, TABLE, Lake
+from tests.integration.fleet.lake import SCHEMA, SHARE_OF, TABLE, Lake
 
 _CAPABILITIES = {"delta-sharing-capabilities": "responseformat=parquet;includeendstreamaction=true"}
 _ATTEMPT_SECONDS = 40
@@ -39,10 +40,9 @@ class Client:
         self._session = session
         self._judge = Judge(lake)
         self._headers = {"Authorization": f"Bearer {lake.tokens[recipient]}"}
-        share = f"/shares/{SHARE_OF[recipient]}"
-        self._tables = f"{share}/all-tables"
-        self._table = f"{share}/schemas/{SCHEMA}/tables/{TABLE}"
-        self._directory = f"{share}/schemas/{SCHEMA}/tables/{DIRECTORY}"
+        self._share = f"/shares/{SHARE_OF[recipient]}"
+        self._table = f"{self._share}/schemas/{SCHEMA}/tables/{TABLE}"
+        self._directories = cycle(lake.directories_of(recipient))
         # Of the last answer with files.
         self._url = ""
 
@@ -51,7 +51,7 @@ class Client:
             self._judge.shares(self._recipient, await response.json())
 
     async def tables(self) -> None:
-        async with self._ask("GET", self._tables) as response:
+        async with self._ask("GET", f"{self._share}/all-tables") as response:
             self._judge.tables(self._recipient, await response.json())
 
     async def metadata(self) -> None:
@@ -70,14 +70,17 @@ class Client:
     async def file(self) -> None:
         if not self._url:
             await self.query()
-        async with self._session.get(self._url) as response:
+        # Other answers come meanwhile.
+        url = self._url
+        async with self._session.get(url) as response:
             _check_status(response)
-            self._judge.file(self._recipient, self._url, await response.read())
+            self._judge.file(self._recipient, url, await response.read())
 
     async def credential(self) -> None:
-        path = f"{self._directory}/temporary-table-credentials"
+        table = next(self._directories)
+        path = f"{self._share}/schemas/{SCHEMA}/tables/{table}/temporary-table-credentials"
         async with self._ask("POST", path, json={}) as response:
-            self._judge.credential(self._recipient, response.headers, await response.json())
+            self._judge.credential(self._recipient, table, await response.json())
 
     async def _query(self, *, pause: float) -> None:
         least = self._committed

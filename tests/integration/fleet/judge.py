@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from tests.fleet import Answer
 from tests.fleet import Judge as CredentialJudge
-from tests.integration.fleet.lake import DIRECTORY, SCHEMA, SHARE_OF, STORAGE, TABLE, GrowingTable, Lake
+from tests.integration.fleet.lake import SCHEMA, SHARE_OF, STORAGE, TABLE, GrowingTable, Lake
 
 VERSION = "Delta-Table-Version"
 
@@ -28,8 +28,8 @@ class Judge:
 
     def tables(self, recipient: str, body: Mapping[str, Any]) -> None:
         found = sorted((item["share"], item["schema"], item["name"]) for item in body["items"])
-        share = SHARE_OF[recipient]
-        _same("tables", found, sorted([(share, SCHEMA, TABLE), (share, SCHEMA, DIRECTORY)]))
+        names = [TABLE, *self._lake.directories_of(recipient)]
+        _same("tables", found, sorted((SHARE_OF[recipient], SCHEMA, name) for name in names))
 
     def metadata(
         self, recipient: str, headers: Mapping[str, str], lines: Sequence[bytes], least: int
@@ -55,9 +55,9 @@ class Judge:
         path = self._lake.table_of(recipient).directory / urlsplit(url).path.rpartition("/")[2]
         _same("content", body, path.read_bytes())
 
-    def credential(self, recipient: str, headers: Mapping[str, str], body: Mapping[str, Any]) -> None:
+    def credential(self, recipient: str, table: str, body: Mapping[str, Any]) -> None:
         judge = CredentialJudge()
-        judge.look(Answer(200, body, dict(headers)), recipient, SHARE_OF[recipient])
+        judge.look(Answer(200, body, {}), recipient, table)
         if judge.verdict:
             raise Wrong(f"credential: {', '.join(judge.verdict)}")
 
@@ -81,7 +81,7 @@ def _path(table: GrowingTable, file: Mapping[str, Any]) -> str:
     _same("directory", folder, f"/delta-sharing/files/{STORAGE}/{table.directory.name}")
     if file["expirationTimestamp"] / 1000 <= time.time():
         raise Wrong("an expired URL")
-    return path
+    return str(path)
 
 
 def _same(what: str, found: object, expected: object) -> None:

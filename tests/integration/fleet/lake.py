@@ -14,13 +14,15 @@ from gateway.demo.schema import Field
 from gateway.demo.table_builder import TableBuilder
 from tests.fleet import LIFE, RATES
 
-SCHEMA, TABLE, DIRECTORY = "default", "orders", "archive"
+SCHEMA, TABLE = "default", "orders"
 STORAGE = "disk"
 # Each recipient sees one share; the names of schemas and tables are the same in both.
 SHARE_OF: Mapping[str, str] = {"ana": "alpha", "bo": "beta"}
 # More than two pages.
 FILES = 2_500
 _FILES_PER_COMMIT = 5
+# Enough that some have no credential yet whenever a scenario comes to ask.
+_DIRECTORIES = 100
 
 
 class GrowingTable(TableBuilder):
@@ -66,6 +68,10 @@ class Lake:
     def recipients(self) -> Sequence[str]:
         return tuple(SHARE_OF)
 
+    def directories_of(self, recipient: str) -> Sequence[str]:
+        """Return the tables that are shared by directory; they lie where the token service has them."""
+        return [f"{SHARE_OF[recipient]}-{number:03d}" for number in range(_DIRECTORIES)]
+
     def table_of(self, recipient: str) -> GrowingTable:
         return self.tables[SHARE_OF[recipient]]
 
@@ -77,7 +83,7 @@ class Lake:
         """Return what all processes are told of it; credentials for directories come from a token service."""
         return {
             "version": 1,
-            "shares": [self._share(name) for name in self.tables],
+            "shares": [self._share(recipient) for recipient in self.recipients],
             "recipients": [
                 {"name": name, "tokens": [{"hash": hash_of(token)}], "shares": [SHARE_OF[name]]}
                 for name, token in self.tokens.items()
@@ -89,15 +95,19 @@ class Lake:
             "limits": RATES,
         }
 
-    def _share(self, name: str) -> dict[str, Any]:
-        files = {"name": TABLE, "location": str(self.tables[name].directory)}
-        directory = {
-            "name": DIRECTORY,
-            "location": f"s3://lake/tables/{name}",
-            "historyShared": True,
-            "accessModes": ["dir"],
-        }
-        return {"name": name, "schemas": [{"name": SCHEMA, "tables": [files, directory]}]}
+    def _share(self, recipient: str) -> dict[str, Any]:
+        files = {"name": TABLE, "location": str(self.table_of(recipient).directory)}
+        directories = [
+            {
+                "name": name,
+                "location": f"s3://lake/tables/{name}",
+                "historyShared": True,
+                "accessModes": ["dir"],
+            }
+            for name in self.directories_of(recipient)
+        ]
+        schema = {"name": SCHEMA, "tables": [files, *directories]}
+        return {"name": SHARE_OF[recipient], "schemas": [schema]}
 
 
 def new_lake(directory: Path) -> Lake:

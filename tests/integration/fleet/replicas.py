@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from tests.certificates import Authority, new_authority
+from tests.certificates import new_authority
 from tests.deployments import (
     SERVICES,
     ServerFiles,
@@ -70,10 +70,11 @@ class Replica:
             raise RuntimeError(f"{self.name} has ended\n{self.server.log() if self.server else ''}")
         return is_ready(self.server)
 
-    def change(self, **settings: Any) -> None:
-        """Give it other settings for its next start."""
-        known = yaml.safe_load(self.files.config_file.read_text())
+    def change(self, **settings: Any) -> Settings:
+        """Give it other settings for its next start, and return those it had."""
+        known: Settings = yaml.safe_load(self.files.config_file.read_text())
         write_yaml(self.files.config_file, known | settings)
+        return known
 
 
 @dataclass
@@ -116,7 +117,7 @@ def plan_replicas(directory: Path, settings: Settings, counts: Mapping[str, int]
 
     def plan(service: str, number: int, port: int) -> Replica:
         own = _listening(service, port, addresses) | {"keys": {"current": keys[service]}}
-        own["services"]["tls"] = _certificate(authority, service)
+        own["services"]["tls"] = tls_files(authority, service)
         name = f"{service}-{number}"
         return Replica(service, name, write_files(directory / name, common | own), port)
 
@@ -138,9 +139,6 @@ async def until(is_so: Callable[[], bool], otherwise: str, patience: float = _PA
 
 def _listening(service: str, port: int, addresses: Mapping[str, Sequence[str]]) -> Settings:
     if service == EDGE:
-        return {"port": port, "services": {"run": [EDGE], "addresses": dict(addresses)}}
+        # Envoy asks twice a second whether an edge is ready.
+        return {"port": port, "drain": "2s", "services": {"run": [EDGE], "addresses": dict(addresses)}}
     return {"services": {"run": [service], "listen": f"127.0.0.1:{port}"}}
-
-
-def _certificate(authority: Authority, service: str) -> dict[str, str]:
-    return tls_files(authority, service)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from aiohttp import web
@@ -14,7 +14,7 @@ from tests.doubles.server import serving
 from tests.doubles.steerable_sts import SteerableSts
 from tests.integration.fleet.front import running_front
 from tests.integration.fleet.lake import Lake, new_lake
-from tests.integration.fleet.load import MIX, Load, under_load
+from tests.integration.fleet.load import Load, under_load
 from tests.integration.fleet.replicas import ALL, Replica, Replicas, plan_replicas
 from tests.stores.redis import Server, running_server, valkey_program
 
@@ -54,9 +54,6 @@ class Fleet:
     sts: SteerableSts
     redis: RedisSeat
     replicas: Replicas
-    directory: Path
-    # Shown where a test fails.
-    notes: list[str] = field(default_factory=list)
 
     def of(self, service: str) -> Sequence[Replica]:
         return self.replicas.of[service]
@@ -66,13 +63,8 @@ class Fleet:
         self.redis.start()
         await self.replicas.start(self.replicas.every())
 
-    @asynccontextmanager
-    async def loaded(
-        self, *, rate: float = RATE, mix: Sequence[str] = MIX, retries: int | None = None
-    ) -> AsyncIterator[Load]:
-        options = {} if retries is None else {"retries": retries}
-        async with under_load(self.base_url, self.lake, rate=rate, mix=mix, **options) as load:
-            yield load
+    def loaded(self, **options: float) -> AbstractAsyncContextManager[Load]:
+        return under_load(self.base_url, self.lake, **{"rate": RATE, **options})
 
 
 @contextmanager
@@ -93,7 +85,7 @@ def planned_fleet(directory: Path) -> Iterator[Fleet]:
         replicas = plan_replicas(directory, settings, TWO_OF_EACH)
         stack.callback(_kill_all, replicas)
         stack.enter_context(running_front(directory / "front", port, replicas.of["edge"]))
-        yield Fleet(base_url, lake, sts, redis, replicas, directory)
+        yield Fleet(base_url, lake, sts, redis, replicas)
 
 
 @contextmanager
