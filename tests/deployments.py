@@ -217,8 +217,8 @@ def write_yaml(file: Path, settings: Settings) -> None:
     fresh.replace(file)
 
 
-def tls_files(authority: Authority, name: str) -> dict[str, str]:
-    tls: dict[str, str] = authority.issue(name).model_dump()
+def tls_files(authority: Authority, name: str, *hosts: str) -> dict[str, str]:
+    tls: dict[str, str] = authority.issue(name, *hosts).model_dump()
     return tls
 
 

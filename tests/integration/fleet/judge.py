@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from tests.fleet import Answer
 from tests.fleet import Judge as CredentialJudge
-from tests.integration.fleet.lake import SCHEMA, SHARE_OF, STORAGE, TABLE, GrowingTable, Lake
+from tests.integration.fleet.lake import SCHEMA, SHARE_OF, TABLE, GrowingTable, Lake
 
 VERSION = "Delta-Table-Version"
 
@@ -45,7 +45,8 @@ class Judge:
         version = _check_version(table, headers, least)
         _check_head(table, lines)
         files = [json.loads(line)["file"] for line in lines[2:]]
-        paths = [_path(table, file) for file in files]
+        folder = f"{self._lake.url_folder}/{table.directory.name}"
+        paths = [_path(folder, file) for file in files]
         _same("number of files", len(paths), table.sizes[version])
         _same("files", set(paths), table.paths_at(version))
         # A different one each time, and each of a table sooner or later.
@@ -75,10 +76,10 @@ def _check_head(table: GrowingTable, lines: Sequence[bytes]) -> None:
     _same("table", metadata["metaData"]["id"], table.id)
 
 
-def _path(table: GrowingTable, file: Mapping[str, Any]) -> str:
+def _path(table_folder: str, file: Mapping[str, Any]) -> str:
     """Return which file of the table a line leads to."""
     folder, _, path = urlsplit(file["url"]).path.rpartition("/")
-    _same("directory", folder, f"/delta-sharing/files/{STORAGE}/{table.directory.name}")
+    _same("directory", folder, table_folder)
     if file["expirationTimestamp"] / 1000 <= time.time():
         raise Wrong("an expired URL")
     return str(path)

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from gateway.commands.bearer import hash_of
 from gateway.demo.data_file import DataFile
 from gateway.demo.schema import Field
 from gateway.demo.table_builder import TableBuilder
+from tests.e2e.url_stores import UrlStore
 from tests.fleet import LIFE, RATES
 
 SCHEMA, TABLE = "default", "orders"
@@ -58,11 +60,18 @@ class GrowingTable(TableBuilder):
         (self.log / f"{name}.tmp").replace(self.log / name)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Lake:
+    """Tables on the disk of the edges, and directories that a token service opens."""
+
     directory: Path
     tables: Mapping[str, GrowingTable]
     tokens: Mapping[str, str] = field(repr=False)
+
+    @property
+    def url_folder(self) -> str:
+        """Return what comes before a table's directory in the path of a URL."""
+        return f"/delta-sharing/files/{STORAGE}"
 
     @property
     def recipients(self) -> Sequence[str]:
@@ -81,22 +90,23 @@ class Lake:
 
     def settings(self, sts: str) -> dict[str, Any]:
         """Return what all processes are told of it; credentials for directories come from a token service."""
+        disk = {"name": STORAGE, "prefix": str(self.directory), "vendor": "local"}
+        return self._settings(str(self.directory), [disk, _directories(sts)])
+
+    def _settings(self, prefix: str, storages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         return {
             "version": 1,
-            "shares": [self._share(recipient) for recipient in self.recipients],
+            "shares": [self._share(recipient, prefix) for recipient in self.recipients],
             "recipients": [
                 {"name": name, "tokens": [{"hash": hash_of(token)}], "shares": [SHARE_OF[name]]}
                 for name, token in self.tokens.items()
             ],
-            "storages": [
-                {"name": STORAGE, "prefix": str(self.directory), "vendor": "local"},
-                _directories(sts),
-            ],
+            "storages": list(storages),
             "limits": RATES,
         }
 
-    def _share(self, recipient: str) -> dict[str, Any]:
-        files = {"name": TABLE, "location": str(self.table_of(recipient).directory)}
+    def _share(self, recipient: str, prefix: str) -> dict[str, Any]:
+        files = {"name": TABLE, "location": f"{prefix}/{self.table_of(recipient).directory.name}"}
         directories = [
             {
                 "name": name,
@@ -110,14 +120,47 @@ class Lake:
         return {"name": SHARE_OF[recipient], "schemas": [schema]}
 
 
+@dataclass(frozen=True)
+class UploadedLake(Lake):
+    """The same tables on a store, where they stay as they are; directories are not to be had."""
+
+    store: UrlStore
+
+    @property
+    def url_folder(self) -> str:
+        return urlsplit(self.store.origin).path.rstrip("/")
+
+    def directories_of(self, recipient: str) -> Sequence[str]:
+        return ()
+
+    def grow(self) -> None:
+        """Do nothing."""
+
+    def settings(self, sts: str = "") -> dict[str, Any]:
+        return self._settings(self.store.prefix, [self.store.storage])
+
+
 def new_lake(directory: Path) -> Lake:
-    """Write the tables; a table's id is made from the name of its directory."""
-    shares = SHARE_OF.values()
-    return Lake(
-        directory=directory,
-        tables={share: GrowingTable(directory / f"{share}-{TABLE}", FILES) for share in shares},
-        tokens={recipient: secrets.token_urlsafe(24) for recipient in SHARE_OF},
-    )
+    """Write the tables."""
+    return Lake(directory=directory, tables=_tables(directory, FILES), tokens=_tokens())
+
+
+def uploaded_lake(directory: Path, store: UrlStore, files: int) -> UploadedLake:
+    """Write smaller tables, and copy their logs to a store."""
+    lake = UploadedLake(directory=directory, tables=_tables(directory, files), tokens=_tokens(), store=store)
+    for table in lake.tables.values():
+        for file in table.log.iterdir():
+            store.put(file.relative_to(directory).as_posix(), file.read_bytes())
+    return lake
+
+
+def _tables(directory: Path, files: int) -> dict[str, GrowingTable]:
+    # A table's id is made from the name of its directory.
+    return {share: GrowingTable(directory / f"{share}-{TABLE}", files) for share in SHARE_OF.values()}
+
+
+def _tokens() -> dict[str, str]:
+    return {recipient: secrets.token_urlsafe(24) for recipient in SHARE_OF}
 
 
 def _directories(sts: str) -> dict[str, Any]:

@@ -33,13 +33,13 @@ _OPERATIONS: dict[str, Callable[[Client], Awaitable[None]]] = {
 }
 # The official client in Python tries for as long, with pauses that double from a tenth of a second on. Ours
 # stop doubling, as a test waits for the last of them.
-_PATIENCE = 100.0
+PATIENCE = 100.0
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 2.0
 # The table grows with every so many requests.
 _REQUESTS_PER_COMMIT = 50
 # Longer than a client tries: what is not answered by then is lost.
-_SETTLED = _PATIENCE + 50
+_SETTLED = PATIENCE + 50
 
 
 class Load:
@@ -67,7 +67,7 @@ class Load:
     async def answered(self, more: int = 1, *, of: Sequence[str] | None = None) -> None:
         """Wait until so many more requests have been answered."""
         aim = self.tally.count("answered", of) + more
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(PATIENCE):
             while self.tally.count("answered", of) < aim:
                 await asyncio.sleep(0.05)
 
@@ -120,7 +120,7 @@ class Load:
 
 @asynccontextmanager
 async def under_load(
-    base_url: str, lake: Lake, *, rate: float, patience: float = _PATIENCE, mix: Sequence[str] = MIX
+    base_url: str, lake: Lake, *, rate: float, patience: float = PATIENCE, mix: Sequence[str] = MIX
 ) -> AsyncIterator[Load]:
     """Send requests while the block runs, then wait for the last of their answers.
 

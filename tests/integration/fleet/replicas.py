@@ -40,12 +40,16 @@ class Replica:
     name: str
     files: ServerFiles
     # Where it serves: REST for an edge, gRPC for the others.
-    port: int
+    address: str
     server: ServerProcess | None = None
 
     @property
     def runs(self) -> bool:
         return self.server is not None and self.server.process.poll() is None
+
+    @property
+    def port(self) -> int:
+        return int(self.address.rpartition(":")[2])
 
     @property
     def operations_port(self) -> int:
@@ -101,29 +105,56 @@ class Replicas:
         """Stop all at once."""
         await asyncio.gather(*(asyncio.to_thread(replica.stop) for replica in replicas if replica.runs))
 
+    def kill(self) -> None:
+        for replica in self.every():
+            if replica.runs:
+                replica.kill()
+
     async def restart(self, replica: Replica) -> None:
         await asyncio.to_thread(replica.stop)
         await self.start([replica])
 
 
-def plan_replicas(directory: Path, settings: Settings, counts: Mapping[str, int]) -> Replicas:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where the replicas of a service listen, and how the edges find them."""
+
+    listen: Sequence[str]
+    target: str | Sequence[str]
+    # The name that the edges know them by, if any.
+    host: str = ""
+
+
+def side_by_side(count: int) -> Places:
+    """Return so many ports of one address, all of which are known from the start."""
+    addresses = [f"127.0.0.1:{free_port()}" for _ in range(count)]
+    return Places(listen=addresses, target=addresses)
+
+
+def behind_a_name(count: int, host: str, name_server: int) -> Places:
+    """Return one port of so many addresses, which the edges ask a name server for, as in Kubernetes."""
+    port = free_port()
+    listen = [f"127.0.0.{number}:{port}" for number in range(1, count + 1)]
+    return Places(listen=listen, target=f"dns://127.0.0.1:{name_server}/{host}:{port}", host=host)
+
+
+def plan_replicas(directory: Path, settings: Settings, places: Mapping[str, Places]) -> Replicas:
     """Write the files of all processes: mutual TLS between them, and for each only the keys that it needs."""
     authority, keys = new_authority(directory / "pki"), split_keys()
-    ports = {service: [free_port() for _ in range(counts[service])] for service in ALL}
     common = settings | {
         "principals": [{"name": EDGE, "certificate": "spiffe://sluice.test/edge", "permissions": [EDGE]}]
     }
-    addresses = {service: [f"127.0.0.1:{port}" for port in ports[service]] for service in SERVICES}
+    targets = {service: places[service].target for service in SERVICES}
 
-    def plan(service: str, number: int, port: int) -> Replica:
-        own = _listening(service, port, addresses) | {"keys": {"current": keys[service]}}
-        own["services"]["tls"] = tls_files(authority, service)
+    def plan(service: str, number: int, address: str) -> Replica:
+        own = _listening(service, address, targets) | {"keys": {"current": keys[service]}}
+        own["services"]["tls"] = tls_files(authority, service, *filter(None, [places[service].host]))
         name = f"{service}-{number}"
-        return Replica(service, name, write_files(directory / name, common | own), port)
+        return Replica(service, name, write_files(directory / name, common | own), address)
 
     return Replicas(
         {
-            service: [plan(service, number, port) for number, port in enumerate(ports[service])]
+            service: [plan(service, number, address) for number, address in enumerate(places[service].listen)]
             for service in ALL
         }
     )
@@ -137,8 +168,9 @@ async def until(is_so: Callable[[], bool], otherwise: str, patience: float = _PA
         await asyncio.sleep(0.05)
 
 
-def _listening(service: str, port: int, addresses: Mapping[str, Sequence[str]]) -> Settings:
+def _listening(service: str, address: str, targets: Mapping[str, str | Sequence[str]]) -> Settings:
     if service == EDGE:
+        port = int(address.rpartition(":")[2])
         # Envoy asks twice a second whether an edge is ready.
-        return {"port": port, "drain": "2s", "services": {"run": [EDGE], "addresses": dict(addresses)}}
-    return {"services": {"run": [service], "listen": f"127.0.0.1:{port}"}}
+        return {"port": port, "drain": "2s", "services": {"run": [EDGE], "addresses": dict(targets)}}
+    return {"services": {"run": [service], "listen": address}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +14,10 @@ from tests.doubles.server import serving
 from tests.doubles.steerable_sts import SteerableSts
 from tests.integration.fleet.front import running_front
 from tests.integration.fleet.lake import Lake, new_lake
-from tests.integration.fleet.load import Load, under_load
-from tests.integration.fleet.replicas import ALL, Replica, Replicas, plan_replicas
+from tests.integration.fleet.load import PATIENCE, Load, under_load
+from tests.integration.fleet.replicas import ALL, Replica, Replicas, plan_replicas, side_by_side
 from tests.stores.redis import Server, running_server, valkey_program
 
-TWO_OF_EACH: Mapping[str, int] = dict.fromkeys(ALL, 2)
 # Modest: two cores carry the fleet, the clients and whatever else runs beside them.
 RATE = 25.0
 
@@ -63,8 +62,8 @@ class Fleet:
         self.redis.start()
         await self.replicas.start(self.replicas.every())
 
-    def loaded(self, **options: float) -> AbstractAsyncContextManager[Load]:
-        return under_load(self.base_url, self.lake, **{"rate": RATE, **options})
+    def loaded(self, *, rate: float = RATE, patience: float = PATIENCE) -> AbstractAsyncContextManager[Load]:
+        return under_load(self.base_url, self.lake, rate=rate, patience=patience)
 
 
 @contextmanager
@@ -82,8 +81,8 @@ def planned_fleet(directory: Path) -> Iterator[Fleet]:
             # Two cores carry it all: a reply may wait for its turn.
             "cache": {"redis": {"url": redis.url, "timeout": "500ms"}},
         }
-        replicas = plan_replicas(directory, settings, TWO_OF_EACH)
-        stack.callback(_kill_all, replicas)
+        replicas = plan_replicas(directory, settings, {service: side_by_side(2) for service in ALL})
+        stack.callback(replicas.kill)
         stack.enter_context(running_front(directory / "front", port, replicas.of["edge"]))
         yield Fleet(base_url, lake, sts, redis, replicas)
 
@@ -96,9 +95,3 @@ def _serving_sts() -> Iterator[SteerableSts]:
     with serving(app) as origin:
         sts.endpoint = origin
         yield sts
-
-
-def _kill_all(replicas: Replicas) -> None:
-    for replica in replicas.every():
-        if replica.runs:
-            replica.kill()
