@@ -15,7 +15,6 @@ from tests.e2e.url_stores import gcs_keyless_store
 from tests.integration.fleet.lake import UploadedLake, uploaded_lake
 from tests.integration.fleet.load import under_load
 from tests.integration.fleet.metrics import total
-from tests.integration.fleet.names import NameServer, running_names
 from tests.integration.fleet.replicas import (
     ALL,
     Replica,
@@ -25,6 +24,7 @@ from tests.integration.fleet.replicas import (
     side_by_side,
     until,
 )
+from tests.name_server import NameServer, running_names
 
 pytestmark = [pytest.mark.component(SPLIT, GCP_DOUBLE, FAKE_GCS_SERVER), pytest.mark.system]
 
