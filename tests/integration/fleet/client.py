@@ -13,9 +13,13 @@ from typing import Any
 import aiohttp
 
 from tests.integration.fleet.judge import Judge
-from tests.integration.fleet.lake import SCHEMA, SHARE_OF, TABLE, Lake
+from tests.integration.fleet.lake import LONG_TABLE, SCHEMA, SHARE_OF, TABLE, Lake
 
-_CAPABILITIES = {"delta-sharing-capabilities": "responseformat=parquet;includeendstreamaction=true"}
+_CAPABILITIES = {
+    "delta-sharing-capabilities": "responseformat=parquet;includeendstreamaction=true",
+    # Compressed it would be so little that all of it is on its way at once.
+    "Accept-Encoding": "identity",
+}
 _ATTEMPT_SECONDS = 40
 
 
@@ -41,7 +45,7 @@ class Client:
         self._judge = Judge(lake)
         self._headers = {"Authorization": f"Bearer {lake.tokens[recipient]}"}
         self._share = f"/shares/{SHARE_OF[recipient]}"
-        self._table = f"{self._share}/schemas/{SCHEMA}/tables/{TABLE}"
+        self._tables = f"{self._share}/schemas/{SCHEMA}/tables"
         self._directories = cycle(lake.directories_of(recipient))
         # Of the last answer with files.
         self._url = ""
@@ -55,17 +59,17 @@ class Client:
             self._judge.tables(self._recipient, await response.json())
 
     async def metadata(self) -> None:
-        least = self._committed
-        async with self._ask("GET", f"{self._table}/metadata", _CAPABILITIES) as response:
+        least = self._lake.table_of(self._recipient).committed
+        async with self._ask("GET", f"{self._tables}/{TABLE}/metadata", _CAPABILITIES) as response:
             lines = (await response.read()).splitlines()
             self._judge.metadata(self._recipient, response.headers, lines[:2], least)
 
     async def query(self) -> None:
-        await self._query(pause=0)
+        self._url = await self._query(TABLE, pause=0)
 
     async def slow_query(self) -> None:
         """Take the answer so slowly that it is still under way seconds later."""
-        await self._query(pause=0.1)
+        await self._query(LONG_TABLE, pause=0.03)
 
     async def file(self) -> None:
         if not self._url:
@@ -78,24 +82,22 @@ class Client:
 
     async def credential(self) -> None:
         table = next(self._directories)
-        path = f"{self._share}/schemas/{SCHEMA}/tables/{table}/temporary-table-credentials"
+        path = f"{self._tables}/{table}/temporary-table-credentials"
         async with self._ask("POST", path, json={}) as response:
             self._judge.credential(self._recipient, table, await response.json())
 
-    async def _query(self, *, pause: float) -> None:
-        least = self._committed
-        async with self._ask("POST", f"{self._table}/query", _CAPABILITIES, json={}) as response:
+    async def _query(self, name: str, *, pause: float) -> str:
+        """Read all files of a table, and return one of their URLs."""
+        table = self._lake.table_of(self._recipient, name)
+        least = table.committed
+        async with self._ask("POST", f"{self._tables}/{name}/query", _CAPABILITIES, json={}) as response:
             pieces = []
-            async for piece in response.content.iter_chunked(64 * 1024):
+            async for piece in response.content.iter_chunked(256 * 1024):
                 pieces.append(piece)
                 await asyncio.sleep(pause)
             *lines, last = b"".join(pieces).splitlines()
             _check_end(last)
-            self._url = self._judge.files(self._recipient, response.headers, lines, least)
-
-    @property
-    def _committed(self) -> int:
-        return self._lake.table_of(self._recipient).version
+            return self._judge.files(table, response.headers, lines, least)
 
     @asynccontextmanager
     async def _ask(

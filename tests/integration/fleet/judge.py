@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from tests.fleet import Answer
 from tests.fleet import Judge as CredentialJudge
-from tests.integration.fleet.lake import SCHEMA, SHARE_OF, TABLE, GrowingTable, Lake
+from tests.integration.fleet.lake import SCHEMA, SHARE_OF, GrowingTable, Lake
 
 VERSION = "Delta-Table-Version"
 
@@ -28,7 +28,8 @@ class Judge:
 
     def tables(self, recipient: str, body: Mapping[str, Any]) -> None:
         found = sorted((item["share"], item["schema"], item["name"]) for item in body["items"])
-        names = [TABLE, *self._lake.directories_of(recipient)]
+        own = [name for share, name in self._lake.tables if share == SHARE_OF[recipient]]
+        names = [*own, *self._lake.directories_of(recipient)]
         _same("tables", found, sorted((SHARE_OF[recipient], SCHEMA, name) for name in names))
 
     def metadata(
@@ -39,9 +40,10 @@ class Judge:
         _check_head(table, lines)
         _same("lines", len(lines), 2)
 
-    def files(self, recipient: str, headers: Mapping[str, str], lines: Sequence[bytes], least: int) -> str:
+    def files(
+        self, table: GrowingTable, headers: Mapping[str, str], lines: Sequence[bytes], least: int
+    ) -> str:
         """Look at all lines of a stream but its last, and return a URL of it."""
-        table = self._lake.table_of(recipient)
         version = _check_version(table, headers, least)
         _check_head(table, lines)
         files = [json.loads(line)["file"] for line in lines[2:]]

@@ -16,12 +16,12 @@ from gateway.demo.table_builder import TableBuilder
 from tests.e2e.url_stores import UrlStore
 from tests.fleet import LIFE, RATES
 
-SCHEMA, TABLE = "default", "orders"
+SCHEMA, TABLE, LONG_TABLE = "default", "orders", "ledger"
 STORAGE = "disk"
 # Each recipient sees one share; the names of schemas and tables are the same in both.
 SHARE_OF: Mapping[str, str] = {"ana": "alpha", "bo": "beta"}
-# More than two pages.
-FILES = 2_500
+# More than two pages; and so many that an answer is still under way when a slow reader has its beginning.
+FILES, MANY_FILES = 2_500, 10_000
 _FILES_PER_COMMIT = 5
 # Enough that some have no credential yet whenever a scenario comes to ask.
 _DIRECTORIES = 100
@@ -35,6 +35,8 @@ class GrowingTable(TableBuilder):
         # The paths of all files, in the order of their commits, and how many of them each version has.
         self.paths: list[str] = []
         self.sizes: list[int] = []
+        # The version that every reader must know of by now.
+        self.committed = -1
         self.grow(files)
         self.checkpoint()
 
@@ -47,6 +49,7 @@ class GrowingTable(TableBuilder):
         self.paths += [action["add"]["path"] for action in actions]
         self.sizes.append(len(self.paths))
         self.commit(*actions)
+        self.committed = self.version
 
     def paths_at(self, version: int) -> set[str]:
         return set(self.paths[: self.sizes[version]])
@@ -60,12 +63,20 @@ class GrowingTable(TableBuilder):
         (self.log / f"{name}.tmp").replace(self.log / name)
 
 
+class LongTable(GrowingTable):
+    """A log alone: nobody fetches the files that it names."""
+
+    def _write_data(self, key: str, content: bytes) -> Path:
+        return self.directory / key
+
+
 @dataclass(frozen=True)
 class Lake:
     """Tables on the disk of the edges, and directories that a token service opens."""
 
     directory: Path
-    tables: Mapping[str, GrowingTable]
+    # By share and name.
+    tables: Mapping[tuple[str, str], GrowingTable]
     tokens: Mapping[str, str] = field(repr=False)
 
     @property
@@ -81,12 +92,12 @@ class Lake:
         """Return the tables that are shared by directory; they lie where the token service has them."""
         return [f"{SHARE_OF[recipient]}-{number:03d}" for number in range(_DIRECTORIES)]
 
-    def table_of(self, recipient: str) -> GrowingTable:
-        return self.tables[SHARE_OF[recipient]]
+    def table_of(self, recipient: str, name: str = TABLE) -> GrowingTable:
+        return self.tables[SHARE_OF[recipient], name]
 
     def grow(self) -> None:
-        for table in self.tables.values():
-            table.grow()
+        for recipient in self.recipients:
+            self.table_of(recipient).grow()
 
     def settings(self, sts: str) -> dict[str, Any]:
         """Return what all processes are told of it; credentials for directories come from a token service."""
@@ -106,7 +117,11 @@ class Lake:
         }
 
     def _share(self, recipient: str, prefix: str) -> dict[str, Any]:
-        files = {"name": TABLE, "location": f"{prefix}/{self.table_of(recipient).directory.name}"}
+        files = [
+            {"name": name, "location": f"{prefix}/{table.directory.name}"}
+            for (share, name), table in self.tables.items()
+            if share == SHARE_OF[recipient]
+        ]
         directories = [
             {
                 "name": name,
@@ -116,7 +131,7 @@ class Lake:
             }
             for name in self.directories_of(recipient)
         ]
-        schema = {"name": SCHEMA, "tables": [files, *directories]}
+        schema = {"name": SCHEMA, "tables": [*files, *directories]}
         return {"name": SHARE_OF[recipient], "schemas": [schema]}
 
 
@@ -142,7 +157,11 @@ class UploadedLake(Lake):
 
 def new_lake(directory: Path) -> Lake:
     """Write the tables."""
-    return Lake(directory=directory, tables=_tables(directory, FILES), tokens=_tokens())
+    long = {
+        (share, LONG_TABLE): LongTable(directory / f"{share}-{LONG_TABLE}", MANY_FILES)
+        for share in SHARE_OF.values()
+    }
+    return Lake(directory=directory, tables=_tables(directory, FILES) | long, tokens=_tokens())
 
 
 def uploaded_lake(directory: Path, store: UrlStore, files: int) -> UploadedLake:
@@ -154,9 +173,11 @@ def uploaded_lake(directory: Path, store: UrlStore, files: int) -> UploadedLake:
     return lake
 
 
-def _tables(directory: Path, files: int) -> dict[str, GrowingTable]:
+def _tables(directory: Path, files: int) -> dict[tuple[str, str], GrowingTable]:
     # A table's id is made from the name of its directory.
-    return {share: GrowingTable(directory / f"{share}-{TABLE}", files) for share in SHARE_OF.values()}
+    return {
+        (share, TABLE): GrowingTable(directory / f"{share}-{TABLE}", files) for share in SHARE_OF.values()
+    }
 
 
 def _tokens() -> dict[str, str]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +32,7 @@ from tests.deployments import (
 
 EDGE = "edge"
 ALL = (EDGE, *SERVICES)
-_PATIENCE = 60
+_PATIENCE = 120
 
 
 @dataclass(eq=False)
@@ -73,6 +76,16 @@ class Replica:
         if not self.runs or self.server is None:
             raise RuntimeError(f"{self.name} has ended\n{self.server.log() if self.server else ''}")
         return is_ready(self.server)
+
+    def readiness(self) -> dict[str, Any]:
+        """Return what it says of the services that it needs."""
+        try:
+            with urllib.request.urlopen(f"{self.files.metrics_url}/readyz", timeout=10) as response:
+                said: dict[str, Any] = json.load(response)
+        except urllib.error.HTTPError as exc:
+            with exc:
+                said = json.load(exc)
+        return said
 
     def change(self, **settings: Any) -> Settings:
         """Give it other settings for its next start, and return those it had."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from aiohttp import web
@@ -15,7 +16,7 @@ from tests.doubles.steerable_sts import SteerableSts
 from tests.integration.fleet.front import running_front
 from tests.integration.fleet.lake import Lake, new_lake
 from tests.integration.fleet.load import PATIENCE, Load, under_load
-from tests.integration.fleet.replicas import ALL, Replica, Replicas, plan_replicas, side_by_side
+from tests.integration.fleet.replicas import ALL, EDGE, Replica, Replicas, plan_replicas, side_by_side, until
 from tests.stores.redis import Server, running_server, valkey_program
 
 # Modest: two cores carry the fleet, the clients and whatever else runs beside them.
@@ -58,9 +59,11 @@ class Fleet:
         return self.replicas.of[service]
 
     async def heal(self) -> None:
-        """Start what does not run."""
+        """Start what does not run, and wait until each edge reaches all services."""
         self.redis.start()
         await self.replicas.start(self.replicas.every())
+        for edge in self.of(EDGE):
+            await until(partial(_is_whole, edge), f"{edge.name} misses a service")
 
     def loaded(self, *, rate: float = RATE, patience: float = PATIENCE) -> AbstractAsyncContextManager[Load]:
         return under_load(self.base_url, self.lake, rate=rate, patience=patience)
@@ -85,6 +88,10 @@ def planned_fleet(directory: Path) -> Iterator[Fleet]:
         stack.callback(replicas.kill)
         stack.enter_context(running_front(directory / "front", port, replicas.of["edge"]))
         yield Fleet(base_url, lake, sts, redis, replicas)
+
+
+def _is_whole(edge: Replica) -> bool:
+    return bool(edge.readiness()["status"] == "ok")
 
 
 @contextmanager
