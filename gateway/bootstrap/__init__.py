@@ -210,8 +210,8 @@ class _Process:
         self._leaving.set()
         if self._shipping is not None:
             self._shipping.begin_stop()
-        await self._health.stop()
         notice = max(self._config.drain, _NOTICE if self._health.is_watched else timedelta(0))
+        await self._health.stop()
         await asyncio.sleep(notice.total_seconds())
 
     async def _apply(self, config: Config) -> str:
