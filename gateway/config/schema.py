@@ -201,7 +201,7 @@ class ServicesConfig(Section):
     addresses: Mapping[ServiceName, Targets] = Field(default_factory=dict)
     tls: TlsConfig | None = None
     reflection: bool = False
-    max_connection_age: Span = timedelta(seconds=30)
+    max_connection_age: Span = timedelta(seconds=15)
     # The longest that one call between processes may take.
     timeout: Span = timedelta(seconds=30)
 
