@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import secrets
+import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
@@ -19,8 +21,20 @@ _ENDPOINT = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Front:
+    """A running Envoy."""
+
+    admin: int
+
+    def healthy(self) -> int:
+        """Return how many edges it sends requests to."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.admin}/clusters", timeout=10) as response:
+            return int(response.read().count(b"::health_flags::healthy"))
+
+
 @contextmanager
-def running_front(directory: Path, port: int, edges: Sequence[Replica]) -> Iterator[None]:
+def running_front(directory: Path, port: int, edges: Sequence[Replica]) -> Iterator[Front]:
     """Run Envoy on a port that recipients know, before edges that need not be there yet."""
     directory.mkdir(parents=True)
     (admin,) = free_ports(1)
@@ -35,4 +49,4 @@ def running_front(directory: Path, port: int, edges: Sequence[Replica]) -> Itera
         log_file=directory / "envoy.log",
         ready=lambda: listens(port),
     ):
-        yield
+        yield Front(admin)

@@ -13,7 +13,7 @@ from aiohttp import web
 from tests.deployments import free_port
 from tests.doubles.server import serving
 from tests.doubles.steerable_sts import SteerableSts
-from tests.integration.fleet.front import running_front
+from tests.integration.fleet.front import Front, running_front
 from tests.integration.fleet.lake import Lake, new_lake
 from tests.integration.fleet.load import PATIENCE, Load, under_load
 from tests.integration.fleet.replicas import ALL, EDGE, Replica, Replicas, plan_replicas, side_by_side, until
@@ -54,16 +54,19 @@ class Fleet:
     sts: SteerableSts
     redis: RedisSeat
     replicas: Replicas
+    front: Front
 
     def of(self, service: str) -> Sequence[Replica]:
         return self.replicas.of[service]
 
     async def heal(self) -> None:
-        """Start what does not run, and wait until each edge reaches all services."""
+        """Start what does not run, and wait until Envoy reaches each edge, and each edge all services."""
         self.redis.start()
         await self.replicas.start(self.replicas.every())
-        for edge in self.of(EDGE):
+        edges = self.of(EDGE)
+        for edge in edges:
             await until(partial(_is_whole, edge), f"{edge.name} misses a service")
+        await until(lambda: self.front.healthy() == len(edges), "Envoy misses an edge")
 
     def loaded(self, *, rate: float = RATE, patience: float = PATIENCE) -> AbstractAsyncContextManager[Load]:
         return under_load(self.base_url, self.lake, rate=rate, patience=patience)
@@ -86,8 +89,8 @@ def planned_fleet(directory: Path) -> Iterator[Fleet]:
         }
         replicas = plan_replicas(directory, settings, {service: side_by_side(2) for service in ALL})
         stack.callback(replicas.kill)
-        stack.enter_context(running_front(directory / "front", port, replicas.of["edge"]))
-        yield Fleet(base_url, lake, sts, redis, replicas)
+        front = stack.enter_context(running_front(directory / "front", port, replicas.of[EDGE]))
+        yield Fleet(base_url, lake, sts, redis, replicas, front)
 
 
 def _is_whole(edge: Replica) -> bool:

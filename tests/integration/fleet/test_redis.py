@@ -64,7 +64,7 @@ async def use(fleet: Fleet, cache: dict[str, object]) -> dict[str, object]:
     users = fleet.replicas.every(USERS)
     await fleet.replicas.stop(users)
     before: list[dict[str, object]] = [user.change(cache=cache)["cache"] for user in users]
-    await fleet.replicas.start(users)
+    await fleet.heal()
     return before[0]
 
 

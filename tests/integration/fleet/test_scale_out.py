@@ -84,7 +84,7 @@ async def test_new_replicas_of_presign_get_their_share_within_seconds(signing, t
         "presign from 1 to 3",
         load.tally,
         f"pages signed by each before: {before}",
-        f"in use {found_after:.1f} s after their addresses were known, with the default maxConnectionAge of 15s",
+        f"in use {found_after:.1f} s after their addresses were known; maxConnectionAge is 15s",
         f"pages signed by each after: {shares}",
     )
     assert load.tally.faults == []
