@@ -71,6 +71,7 @@ lint: $(dev_ready) ## Check style, types, layers, protos and the tree
 	@$(bin)/buf lint proto
 	@$(bin)/buf format proto --diff --exit-code
 	@.ci/check-proto fresh
+	@.ci/check-proto documented
 	@.ci/check-proto compatible
 	@.ci/check-tree
 
@@ -79,12 +80,14 @@ format: $(dev_ready) ## Format the code, and fix what can be fixed
 	@$(bin)/ruff format
 	@$(bin)/buf format proto --write
 
-proto: $(dev_ready) ## Generate gateway/v1 from proto
+proto: $(dev_ready) ## Generate gateway/v1 and docs/reference from proto
 	@PATH="$(CURDIR)/$(bin):$$PATH" $(bin)/python -m grpc_tools.protoc -I proto --python_out=. \
 		--grpc_python_out=. --mypy_out=quiet:. --mypy_grpc_out=quiet:. $(protos)
+	@PYTHONPATH=. $(bin)/python deploy/dev/grpc_reference.py
 
-proto-check: $(dev_ready) ## Check that gateway/v1 is what `make proto` would write
+proto-check: $(dev_ready) ## Check that gateway/v1 and docs/reference are what `make proto` would write
 	@.ci/check-proto fresh
+	@.ci/check-proto documented
 
 proto-breaking: $(dev_ready) ## Check that the protos still understand the last release (AGAINST=ref)
 	@.ci/check-proto compatible $(AGAINST)

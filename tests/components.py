@@ -15,6 +15,8 @@ DEMO = "sluice demo, as a new user starts it"
 SCHEMATHESIS = "schemathesis, from the OpenAPI document"
 BUF = "buf 1.75.0"
 CURL = "curl"
+GRPCURL = "grpcurl 1.9.4"
+GO_CLIENT = "the example in Go, as a platform service"
 SEAWEEDFS = "SeaweedFS 4.48"
 MINIO = "MinIO 2026-02-12"
 VALKEY = "Valkey 9.1.2"
@@ -44,6 +46,7 @@ EXPECTED = (
     *(VALKEY, REDIS, TOXIPROXY),
     *(ENVOY, NGINX),
     *(SCHEMATHESIS, BUF, CURL),
+    *(GRPCURL, GO_CLIENT),
 )
 
 

@@ -121,7 +121,7 @@ def split(directory: Path, settings: Settings, replicas: int = 1, workers: int =
     deployment = Deployment(
         base_url=f"http://127.0.0.1:{port}/delta-sharing", directory=directory, authority=authority
     )
-    keys = split_keys()
+    keys, shared = split_keys(), settings.get("services", {})
     addresses = {name: [f"127.0.0.1:{free_port()}" for _ in range(replicas)] for name in SERVICES}
     common = settings | {
         "port": port,
@@ -134,10 +134,10 @@ def split(directory: Path, settings: Settings, replicas: int = 1, workers: int =
     with ExitStack() as stack:
         for name in SERVICES:
             for number, address in enumerate(addresses[name]):
-                services = {"run": [name], "listen": address, "tls": tls_files(authority, name)}
+                services = shared | {"run": [name], "listen": address, "tls": tls_files(authority, name)}
                 own = common | {"services": services, "keys": {"current": keys[name]}}
                 _start(stack, deployment, name if number == 0 else f"{name}-{number}", own)
-        services = {"run": ["edge"], "addresses": addresses, "tls": tls_files(authority, "edge")}
+        services = shared | {"run": ["edge"], "addresses": addresses, "tls": tls_files(authority, "edge")}
         http = common.get("http", {}) | {"workers": workers}
         own = common | {"services": services, "keys": {"current": keys["edge"]}, "http": http}
         _start(stack, deployment, "edge", own)

@@ -149,6 +149,27 @@ COMPONENTS = {
             program="bin/minio",
             expected="5 minutes",
         ),
+        GoProgram(
+            name="protoc-gen-go",
+            version="1.36.12",
+            package="google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12",
+            program="bin/protoc-gen-go",
+            expected="30 seconds",
+        ),
+        GoProgram(
+            name="protoc-gen-go-grpc",
+            version="1.6.2",
+            package="google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2",
+            program="bin/protoc-gen-go-grpc",
+            expected="30 seconds",
+        ),
+        GoProgram(
+            name="grpcurl",
+            version="1.9.4",
+            package="github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.4",
+            program="bin/grpcurl",
+            expected="2 minutes",
+        ),
         SystemProgram(name="redis", package="redis-server", program="redis-server", expected="10 seconds"),
         SystemProgram(name="nginx", package="nginx-light", program="nginx", expected="10 seconds"),
     )

@@ -9,8 +9,10 @@ from typing import Final, Literal
 from gateway.adapters.catalog_index import PrincipalIndex, TokenEntry
 from gateway.config.faults import Fault
 from gateway.config.schema import AuthorizationConfig, Config, PrincipalConfig, RecipientConfig
+from gateway.domain.allowance import Allowance
 from gateway.domain.name import fold
 from gateway.domain.principal import ALL_SHARES, Principal, PrincipalKind
+from gateway.domain.rate import Rate
 
 # The recipient of a file with a single token, and the one that stands for everybody.
 BEARER: Final = "bearer"
@@ -87,6 +89,7 @@ class PrincipalReader:
             kind=PrincipalKind.SERVICE,
             shares=_folded(config.shares),
             permissions=frozenset(config.permissions),
+            allowance=_allowance(config),
         )
         self._add_name(config.name, path)
         self._services[config.name] = principal
@@ -114,6 +117,15 @@ class PrincipalReader:
 
     def _fault(self, path: str, message: str) -> None:
         self._faults.append(Fault(path=path, message=message))
+
+
+def _allowance(config: PrincipalConfig) -> Allowance:
+    rate = config.rate
+    return Allowance(
+        methods=None if config.methods is None else frozenset(config.methods),
+        rate=None if rate is None else Rate(requests_per_second=rate.requests_per_second, burst=rate.burst),
+        concurrent_calls=config.concurrent_calls,
+    )
 
 
 def _folded(shares: Iterable[str] | Literal["*"]) -> frozenset[str]:

@@ -50,6 +50,10 @@ class YamlCatalog:
     async def find_recipient(self, name: str) -> Principal | None:
         return self._index.principals.recipients.get(name)
 
+    @property
+    def has_services(self) -> bool:
+        return bool(self._index.principals.services)
+
     async def find_service_by_certificate(self, names: Sequence[str]) -> Principal | None:
         certificates = self._index.principals.certificates
         return next((certificates[name] for name in names if name in certificates), None)

@@ -20,6 +20,29 @@ from gateway.errors import InvalidArgument
 _LIFE: Final = timedelta(days=365)
 
 
+class RenewableContext:
+    """TLS of the REST listener, whose new connections are shown the certificate that is in force."""
+
+    def __init__(self, settings: SslConfig, host: str) -> None:
+        self._settings = settings
+        self._host = host
+        # The listener keeps this one; each handshake is sent on to the one that is in force.
+        self.listening = self._shown = server_context(settings, host)
+        self.listening.sni_callback = self._show
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        names = self._settings.certificate_file, self._settings.certificate_key_file
+        return tuple(Path(name) for name in (*names, self._settings.certificate_password_file) if name)
+
+    def renew(self) -> None:
+        """Take up what the files hold; raise, and change nothing, if that is unsound."""
+        self._shown = server_context(self._settings, self._host)
+
+    def _show(self, connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _: ssl.SSLContext) -> None:
+        connection.context = self._shown
+
+
 def server_context(settings: SslConfig, host: str) -> ssl.SSLContext:
     """Return what the listener needs; a self-signed certificate lives as long as the process."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -18,7 +18,9 @@ from grpc import aio
 from gateway.adapters.audit_log import AuditSettings, LenientAuditLog, audit_log
 from gateway.adapters.audit_shipping import Shipping
 from gateway.adapters.cache.process import Signing, open_cache
+from gateway.adapters.caller_metrics import PrometheusCallerMetrics
 from gateway.adapters.catalog_yaml import YamlCatalog, build_index
+from gateway.adapters.certificate_metrics import CertificateMetrics
 from gateway.adapters.credential_metrics import CredentialMetrics
 from gateway.adapters.job_queue import StateJobQueue
 from gateway.adapters.keyring import Keyring, open_keyring
@@ -35,6 +37,7 @@ from gateway.bootstrap.given import Given, Operations
 from gateway.bootstrap.landing import audit_directory, shipping
 from gateway.bootstrap.readiness import Readiness, missing
 from gateway.bootstrap.reload import Reloader
+from gateway.bootstrap.renewal import Renewals
 from gateway.bootstrap.replica import replica_name
 from gateway.bootstrap.services import WIRE_NAMES, Parts, build_service
 from gateway.config.faults import ConfigError
@@ -44,8 +47,12 @@ from gateway.domain.audit import AuditEvent
 from gateway.domain.key import Purpose
 from gateway.errors import Internal
 from gateway.ports import AuditLog, utcnow
-from gateway.rpc.dial import dial
+from gateway.rpc.admission import Gate
+from gateway.rpc.certificates import Certificates
+from gateway.rpc.dial import open_channel
 from gateway.rpc.local import LocalChannel
+from gateway.rpc.rate import LocalBuckets
+from gateway.rpc.renewing import RenewingChannel
 from gateway.rpc.server import Health, listen, network_server
 
 _AUDITED: Final = frozenset({ServiceName.EDGE, ServiceName.CATALOG})
@@ -107,6 +114,8 @@ class _Process:
         self._health = Health()
         self._leaving = asyncio.Event()
         self._rates = Rates(config)
+        self._renewals = Renewals(CertificateMetrics(self._metrics.registry))
+        self._renewing: list[RenewingChannel] = []
         self._checking: asyncio.Task[None] | None = None
         self._run = [name for name in ServiceName if name in config.services.run]
 
@@ -117,6 +126,7 @@ class _Process:
     async def open(self) -> None:
         """Open what the parts stand on."""
         config = self._config
+        self._certificates = await asyncio.to_thread(self._open_certificates)
         self._keyring: Keyring = await asyncio.to_thread(open_keyring, config, Path(config.state_dir))
         self._shipping = await self._open_shipping()
         self._audit: AuditLog = await self._open_audit()
@@ -129,6 +139,13 @@ class _Process:
             await self._state.prove_at_start()
         self._stack.push_async_callback(self._stop_checking)
         await self._start_checking(config)
+
+    def _open_certificates(self) -> Certificates | None:
+        if self._config.services.tls is None:
+            return None
+        certificates = Certificates(self._config.services.tls)
+        self._renewals.add("services", certificates.files, self._renew_services)
+        return certificates
 
     async def start_services(self) -> None:
         """Register the services on the local channel and, where there is a listener, on the network."""
@@ -147,7 +164,7 @@ class _Process:
         )
         servers = [self._local.as_server()]
         settings = self._config.services
-        network = network_server(settings, self._metrics) if settings.listen else None
+        network = network_server(settings, self._metrics, self._gate()) if settings.listen else None
         if network is not None:
             servers.append(network)
         for name in self._services:
@@ -158,7 +175,8 @@ class _Process:
         for server in servers:
             self._health.register(server)
         if network is not None:
-            await listen(network, settings, [WIRE_NAMES[name] for name in self._services])
+            names = [WIRE_NAMES[name] for name in self._services]
+            await listen(network, settings, names, self._certificates)
             self._stack.push_async_callback(network.stop, self._config.grace.total_seconds())
 
     def dial_services(self) -> Mapping[ServiceName, aio.Channel]:
@@ -170,9 +188,22 @@ class _Process:
         settings = self._config.services
         if name in self._run:
             return self._local.as_channel()
-        channel = dial(settings.addresses[name], settings.tls, WIRE_NAMES[name])
+        dial = partial(
+            open_channel, settings.addresses[name], timeout=settings.timeout, service=WIRE_NAMES[name]
+        )
+        if self._certificates is None:
+            channel = dial(None)
+        else:
+            renewing = RenewingChannel(dial, self._certificates)
+            self._renewing.append(renewing)
+            channel = renewing.as_channel()
         self._stack.push_async_callback(channel.close)
         return channel
+
+    def _gate(self) -> Gate:
+        audit = self._audit if _AUDITED & set(self._run) else None
+        metrics = PrometheusCallerMetrics(self._metrics.registry)
+        return Gate(self._catalog, LocalBuckets(utcnow), metrics, audit, utcnow)
 
     async def start_operations(self, channels: Mapping[ServiceName, aio.Channel]) -> Operations:
         await self._stack.enter_async_context(measured_loop(self._metrics))
@@ -191,6 +222,7 @@ class _Process:
             buckets=self._given.buckets,
             audit=self._audit,
             metrics=self._metrics,
+            renewals=self._renewals,
             clock=utcnow,
             is_leaving=self._leaving.is_set,
         )
@@ -200,9 +232,15 @@ class _Process:
         reloader = Reloader(
             config=self._config, source=source, file=file, apply=self._apply, metrics=self._metrics
         )
-        task = asyncio.create_task(reloader.watch())
-        self._stack.push_async_callback(_cancelled, task)
+        for work in (reloader.watch(), self._renewals.watch()):
+            self._stack.push_async_callback(_cancelled, asyncio.create_task(work))
         return reloader
+
+    async def _renew_services(self) -> bool:
+        """Show new connections the renewed certificates at once, and make those of our own anew."""
+        if self._certificates is not None:
+            await asyncio.to_thread(self._certificates.renew)
+        return all(await asyncio.gather(*(channel.renew() for channel in self._renewing)))
 
     async def drain(self, ops: Operations) -> None:
         """Say that the process stops, and serve on until those who send requests have noticed."""

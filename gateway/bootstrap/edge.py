@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import socket
+import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -11,11 +13,12 @@ from datetime import timedelta
 
 from grpc import aio
 
-from gateway.adapters.certificate import server_context
+from gateway.adapters.certificate import RenewableContext
 from gateway.adapters.keyring import Keyring
 from gateway.adapters.metrics import PrometheusMetrics
 from gateway.adapters.storage_plan import LocalRoots
-from gateway.config.schema import Config, RateConfig, ServiceName
+from gateway.bootstrap.renewal import Renewals
+from gateway.config.schema import Config, RateConfig, ServiceName, SslConfig
 from gateway.domain.key import Purpose
 from gateway.domain.rate import Rate
 from gateway.edge.app import build
@@ -55,6 +58,7 @@ class EdgeParts:
     buckets: RateBuckets | None
     audit: AuditLog
     metrics: PrometheusMetrics
+    renewals: Renewals
     clock: Clock
     # Whether the process was asked to stop.
     is_leaving: Callable[[], bool]
@@ -64,12 +68,24 @@ class EdgeParts:
 async def serve_edge(parts: EdgeParts, sockets: tuple[socket.socket, ...]) -> AsyncIterator[str]:
     """Serve the protocol, and give the address, until the block is left."""
     config = parts.config
-    ssl_context = None if config.ssl is None else server_context(config.ssl, config.host)
+    ssl_context = None if config.ssl is None else _renewed_context(config.ssl, parts)
     listen = Listen(host=config.host, port=config.port, sockets=sockets, ssl_context=ssl_context)
     app = build(edge_settings(config, parts.rates), _services(parts.channels), _ports(parts))
     close_connections(app, parts.is_leaving)
     async with serve(app, listen, _limits(config), grace=config.grace) as port:
         yield f"{config.host}:{port}"
+
+
+def _renewed_context(settings: SslConfig, parts: EdgeParts) -> ssl.SSLContext:
+    context = RenewableContext(settings, parts.config.host)
+
+    async def take_up() -> bool:
+        await asyncio.to_thread(context.renew)
+        return True
+
+    if context.files:
+        parts.renewals.add("rest", context.files, take_up)
+    return context.listening
 
 
 def public_url(config: Config) -> str:

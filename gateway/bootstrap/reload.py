@@ -50,14 +50,14 @@ class Reloader:
         self._asked.set()
 
     async def watch(self) -> None:
-        seen = await asyncio.to_thread(_signature, self._file)
+        seen = await asyncio.to_thread(file_signature, self._file)
         while True:
             try:
                 async with asyncio.timeout(_INTERVAL):
                     await self._asked.wait()
             except TimeoutError:
                 pass
-            now = await asyncio.to_thread(_signature, self._file)
+            now = await asyncio.to_thread(file_signature, self._file)
             if now == seen and not self._asked.is_set():
                 continue
             self._asked.clear()
@@ -68,7 +68,7 @@ class Reloader:
         """Return the file's signature once it stays the same: not everybody replaces a file as a whole."""
         while True:
             await asyncio.sleep(_SETTLING)
-            now = await asyncio.to_thread(_signature, self._file)
+            now = await asyncio.to_thread(file_signature, self._file)
             if now == signature:
                 return now
             signature = now
@@ -98,7 +98,7 @@ class Reloader:
         self._metrics.count_refused_reload()
 
 
-def _signature(file: Path) -> Signature:
+def file_signature(file: Path) -> Signature:
     # A ConfigMap's file is a link that is moved: the inode changes, the time may not.
     try:
         status = file.stat()

@@ -133,7 +133,7 @@ class IdentityConfig(Section):
 
 
 class RateConfig(Section):
-    """How many requests a second a recipient may make for long, and at once."""
+    """How many requests a second a recipient or a platform service may make for long, and at once."""
 
     requests_per_second: float = Field(gt=0, allow_inf_nan=False)
     burst: int = Field(ge=1)
@@ -165,6 +165,11 @@ class PrincipalConfig(Section):
     public_key: str = ""
     permissions: tuple[Permission, ...] = ()
     shares: ShareNames = ()
+    # Services and methods, as Catalog or Catalog.Resolve; left out: all. What a list leaves out is denied.
+    methods: tuple[str, ...] | None = None
+    # How often it may call, and how many calls it may have under way, in each process; left out: any number.
+    rate: RateConfig | None = None
+    concurrent_calls: int | None = Field(default=None, ge=1)
 
 
 class StorageConfig(Section):

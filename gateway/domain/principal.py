@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from gateway.domain.allowance import UNBOUNDED, Allowance
+
 ALL_SHARES = "*"
 
 
@@ -31,6 +33,8 @@ class Principal:
     # Folded names; ``ALL_SHARES`` alone grants every share.
     shares: frozenset[str]
     permissions: frozenset[Permission] = frozenset()
+    # Of a platform service; recipients call none of the services themselves.
+    allowance: Allowance = UNBOUNDED
     disabled: bool = False
     # Credentials from before this moment are not served again.
     revoked_at: datetime | None = None

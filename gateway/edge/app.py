@@ -17,12 +17,13 @@ from gateway.edge.documentation import Documentation
 from gateway.edge.errors import Fault, StreamAborted, answer, fault_of
 from gateway.edge.exchange import OK, Edge, Exchange
 from gateway.edge.lists import ListRenderer
-from gateway.edge.rate import LocalBuckets, RateLimiter
+from gateway.edge.rate import RateLimiter
 from gateway.edge.request_id import request_id_from
 from gateway.edge.routes import ROUTES, Route
 from gateway.edge.settings import EdgePorts, EdgeSettings, Files, Services
 from gateway.ports import HttpMetrics
 from gateway.rpc.metadata import REQUEST_ID, current_request_id
+from gateway.rpc.rate import LocalBuckets
 
 __all__ = ["EdgePorts", "EdgeSettings", "Files", "Rate", "Services", "build"]
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Final
 
-from gateway.domain.rate import Bucket, Rate, take
+from gateway.domain.rate import Rate
 from gateway.errors import Throttled
-from gateway.ports import Clock, RateBuckets
+from gateway.ports import RateBuckets
 
 _CAPACITY: Final = 10_000
 
@@ -58,20 +57,3 @@ class RateLimiter:
 
     def __len__(self) -> int:
         return len(self._principals)
-
-
-class LocalBuckets:
-    """Buckets of one process. The least recently used is forgotten first: forgotten, it is a full one."""
-
-    def __init__(self, clock: Clock, *, capacity: int = _CAPACITY) -> None:
-        self._clock = clock
-        self._capacity = capacity
-        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
-
-    def take(self, principal: str, rate: Rate) -> timedelta | None:
-        bucket, wait = take(self._buckets.get(principal), rate, self._clock().timestamp())
-        self._buckets[principal] = bucket
-        self._buckets.move_to_end(principal)
-        if len(self._buckets) > self._capacity:
-            self._buckets.popitem(last=False)
-        return wait

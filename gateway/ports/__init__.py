@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gateway.ports.audit import AuditLog
-from gateway.ports.catalog import CatalogStore
+from gateway.ports.catalog import CatalogStore, ServiceDirectory
 from gateway.ports.clock import Clock, utcnow
 from gateway.ports.issuing import CredentialIssuer, Cut, Cutter, Probe
 from gateway.ports.log import LogFile, LogReader
-from gateway.ports.metrics import HttpMetrics, RpcMetrics, SnapshotMetrics
+from gateway.ports.metrics import CallerMetrics, HttpMetrics, RpcMetrics, SnapshotMetrics
 from gateway.ports.rate import RateBuckets
 from gateway.ports.signing import Sessions, Signatures, Signer, SigningCost
 from gateway.ports.state import Jobs, StateEntry, StateKey, StateStore
@@ -23,6 +23,7 @@ from gateway.ports.storage import (
 
 __all__ = [
     "AuditLog",
+    "CallerMetrics",
     "CatalogStore",
     "Clock",
     "CredentialIssuer",
@@ -36,6 +37,7 @@ __all__ = [
     "Probe",
     "RateBuckets",
     "RpcMetrics",
+    "ServiceDirectory",
     "Sessions",
     "Signatures",
     "Signer",

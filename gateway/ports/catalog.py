@@ -11,7 +11,21 @@ from gateway.domain.principal import Principal
 from gateway.domain.table import Schema, Share, Table
 
 
-class CatalogStore(Protocol):
+class ServiceDirectory(Protocol):
+    """The platform services that there are, by what they prove themselves with."""
+
+    @property
+    def has_services(self) -> bool:
+        """Tell whether any is configured: where none is, nobody can be asked to be one of them."""
+
+    async def find_service_by_certificate(self, names: Sequence[str]) -> Principal | None:
+        """Return the platform service that one of a client certificate's names belongs to."""
+
+    async def find_service_key(self, name: str) -> tuple[Principal, str] | None:
+        """Return a platform service and the PEM key that verifies its JWTs, where it has one."""
+
+
+class CatalogStore(ServiceDirectory, Protocol):
     """Principals, shares, schemas and tables.
 
     What a principal is not granted does not exist for it: the finders and lists take the principal and
@@ -27,12 +41,6 @@ class CatalogStore(Protocol):
     async def find_by_identity(self, issuer: str, subject: str) -> Principal | None: ...
 
     async def find_recipient(self, name: str) -> Principal | None: ...
-
-    async def find_service_by_certificate(self, names: Sequence[str]) -> Principal | None:
-        """Return the platform service that one of a client certificate's names belongs to."""
-
-    async def find_service_key(self, name: str) -> tuple[Principal, str] | None:
-        """Return a platform service and the PEM key that verifies its JWTs, where it has one."""
 
     async def find_share(self, principal: Principal, share: str) -> Share | None: ...
 

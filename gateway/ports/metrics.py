@@ -11,6 +11,11 @@ class RpcMetrics(Protocol):
         """Count a call that this process has answered; ``method`` is the full gRPC method name."""
 
 
+class CallerMetrics(Protocol):
+    def count_refused_call(self, caller: str, reason: str) -> None:
+        """Count a call that was not admitted; ``caller`` is a configured name, or empty for a stranger."""
+
+
 class SnapshotMetrics(Protocol):
     """What the reading of logs costs, and what it saves."""
 

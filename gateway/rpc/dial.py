@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, Final
 
 from grpc import aio
 
 from gateway.config.schema import TlsConfig
 from gateway.errors import InvalidArgument
+from gateway.rpc.certificates import Material, read_material
+from gateway.rpc.service_config import DEFAULT_TIMEOUT, service_config_json
 from gateway.rpc.tls import channel_credentials
 
 # A page is about 1 MiB; a table's schema has no limit of its own, and lists are as long as their comments.
 MAX_MESSAGE_BYTES: Final = 64 * 1024 * 1024
-# Every call reads, so every call may be tried again when no service has answered it. One that reaches a
-# server just when that has told its clients to go ends as CANCELLED.
-_SERVICE_CONFIG: Final = {
-    "loadBalancingConfig": [{"round_robin": {}}],
-    "methodConfig": [
-        {
-            "name": [{}],
-            "retryPolicy": {
-                "maxAttempts": 3,
-                "initialBackoff": "0.05s",
-                "maxBackoff": "0.5s",
-                "backoffMultiplier": 2,
-                "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
-            },
-        }
-    ],
-}
 _OPTIONS: Final = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.enable_retries", 1),
@@ -45,21 +30,28 @@ _OPTIONS: Final = (
 )
 
 
-def dial(addresses: str | Sequence[str], tls: TlsConfig | None, service: str = "") -> aio.Channel:
+def dial(
+    addresses: str | Sequence[str],
+    tls: TlsConfig | None,
+    timeout: timedelta = DEFAULT_TIMEOUT,
+    service: str = "",
+) -> aio.Channel:
     """Open a channel that takes turns over all addresses, or over those where the named service serves."""
+    return open_channel(addresses, None if tls is None else read_material(tls), timeout, service)
+
+
+def open_channel(
+    addresses: str | Sequence[str], material: Material | None, timeout: timedelta, service: str = ""
+) -> aio.Channel:
+    """Open a channel with certificates as they are now; without any, in plain text."""
     target, authority = _target((addresses,) if isinstance(addresses, str) else tuple(addresses))
     options: list[tuple[str, Any]] = [*_OPTIONS]
-    options.append(("grpc.service_config", json.dumps(_service_config(service))))
+    options.append(("grpc.service_config", service_config_json(timeout, service)))
     if authority:
         options.append(("grpc.default_authority", authority))
-    if tls is None:
+    if material is None:
         return aio.insecure_channel(target, options=options)
-    return aio.secure_channel(target, channel_credentials(tls), options=options)
-
-
-def _service_config(service: str) -> dict[str, Any]:
-    # A replica that is about to stop says so to who watches its health, and is sent nothing more.
-    return _SERVICE_CONFIG | ({"healthCheckConfig": {"serviceName": service}} if service else {})
+    return aio.secure_channel(target, channel_credentials(material), options=options)
 
 
 def _target(addresses: tuple[str, ...]) -> tuple[str, str]:

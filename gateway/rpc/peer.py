@@ -9,6 +9,7 @@ from gateway.rpc.local import LOCAL_PEER
 from gateway.rpc.metadata import find_metadata
 
 _BEARER: Final = "bearer "
+_TLS: Final = b"ssl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +18,8 @@ class Peer:
 
     # The same process.
     local: bool
+    # By mutual TLS: our authority signed its certificate, whatever names that has.
+    certified: bool = False
     # Subject alternative names and common name of a client certificate that our authority signed.
     certificate_names: tuple[str, ...] = ()
     # A JWT that the caller sent along, unverified.
@@ -28,9 +31,11 @@ def peer_of(context: Any) -> Peer:
         return _SAME_PROCESS
     authorization = find_metadata(context, "authorization")
     bearer = authorization[len(_BEARER) :] if authorization.lower().startswith(_BEARER) else ""
+    auth_context = context.auth_context()
     return Peer(
         local=False,
-        certificate_names=_certificate_names(context.auth_context()),
+        certified=_TLS in auth_context.get("transport_security_type", ()),
+        certificate_names=_certificate_names(auth_context),
         bearer=bearer,
     )
 

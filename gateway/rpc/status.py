@@ -31,11 +31,14 @@ STATUS: Final[dict[type[errors.GatewayError], StatusCode]] = {
 # Trailing metadata. A status without the first was made by the transport, not by a service.
 ERROR_CODE: Final = "sluice-error-code"
 RETRY_AFTER_MS: Final = "sluice-retry-after-ms"
+# What gRPC itself understands of it: a negative number forbids to try again.
+RETRY_PUSHBACK: Final = "grpc-retry-pushback-ms"
 # When to come back to a service that does not answer: by then another replica is called, or has started.
 _COME_BACK: Final = timedelta(seconds=1)
 # The services that are ours; health and reflection keep their own ways.
 OUR_METHODS: Final = "/gateway.v1."
 
+_NO_RETRY: Final = "-1"
 # What ends a call from outside. All else is a fault, a panic of native code too, which is no ``Exception``.
 _LEAVING: Final = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit)
 
@@ -162,5 +165,9 @@ def _known(exc: BaseException, method: str) -> errors.GatewayError:
 async def _abort(context: Context, error: errors.GatewayError) -> NoReturn:
     trailing = [(ERROR_CODE, error.error_code)]
     if isinstance(error, errors.Throttled | errors.Unavailable) and error.retry_after is not None:
-        trailing.append((RETRY_AFTER_MS, str(error.retry_after // timedelta(milliseconds=1))))
+        # Rounded up: who waits exactly so long is not refused again.
+        wait = -(-error.retry_after // timedelta(milliseconds=1))
+        trailing.append((RETRY_AFTER_MS, str(wait)))
+        # Whoever has asked to be called less often is not helped by gRPC's own, quick, second attempt.
+        trailing.append((RETRY_PUSHBACK, _NO_RETRY))
     await context.abort(STATUS[type(error)], error.message, tuple(trailing))

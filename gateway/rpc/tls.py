@@ -2,47 +2,42 @@
 
 from __future__ import annotations
 
-import ssl
-from pathlib import Path
-
 import grpc
 
-from gateway.config.schema import TlsConfig
-from gateway.errors import InvalidArgument
+from gateway.rpc.certificates import Certificates, Material
 
 
-def server_credentials(tls: TlsConfig) -> grpc.ServerCredentials:
-    """Return credentials that admit only peers whose certificate our authority signed."""
-    key, certificate, authority = _read(tls)
-    return grpc.ssl_server_credentials(
-        [(key, certificate)], root_certificates=authority, require_client_auth=True
+def server_credentials(certificates: Certificates) -> grpc.ServerCredentials:
+    """Return credentials that admit only peers whose certificate our authority signed.
+
+    Each new connection is shown the material that is in force when it begins.
+    """
+    shown = certificates.material
+
+    # Called by a thread of grpc's own, at each handshake.
+    def fetch() -> grpc.ServerCertificateConfiguration | None:
+        nonlocal shown
+        if certificates.material is shown:
+            return None
+        shown = certificates.material
+        return _configuration(shown)
+
+    return grpc.dynamic_ssl_server_credentials(
+        _configuration(shown),
+        fetch,  # type: ignore[arg-type]  # None is how grpc spells "as before"
+        require_client_authentication=True,
     )
 
 
-def channel_credentials(tls: TlsConfig) -> grpc.ChannelCredentials:
-    key, certificate, authority = _read(tls)
+def channel_credentials(material: Material) -> grpc.ChannelCredentials:
     return grpc.ssl_channel_credentials(
-        root_certificates=authority, private_key=key, certificate_chain=certificate
+        root_certificates=material.authority,
+        private_key=material.key,
+        certificate_chain=material.certificate,
     )
 
 
-def _read(tls: TlsConfig) -> tuple[bytes, bytes, bytes]:
-    _check(tls)
-    return Path(tls.key).read_bytes(), Path(tls.certificate).read_bytes(), Path(tls.ca).read_bytes()
-
-
-def _check(tls: TlsConfig) -> None:
-    """Refuse what grpc would take without a word, only to fail at every handshake."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    try:
-        # With a password, as one would otherwise be asked for on the terminal.
-        context.load_cert_chain(tls.certificate, tls.key, password="")
-    except (OSError, ValueError) as exc:
-        raise InvalidArgument(
-            f"services.tls: the certificate {tls.certificate} cannot be used with the key {tls.key}; "
-            "both are PEM, and the key is not encrypted"
-        ) from exc
-    try:
-        context.load_verify_locations(tls.ca)
-    except OSError as exc:
-        raise InvalidArgument(f"services.tls: {tls.ca} holds no certificates in PEM") from exc
+def _configuration(material: Material) -> grpc.ServerCertificateConfiguration:
+    return grpc.ssl_server_certificate_configuration(
+        [(material.key, material.certificate)], root_certificates=material.authority
+    )

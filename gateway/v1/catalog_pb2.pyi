@@ -26,17 +26,25 @@ class _Audience:
 class _AudienceEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Audience.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     AUDIENCE_UNSPECIFIED: _Audience.ValueType  # 0
+    """Refused."""
     AUDIENCE_SNAPSHOT: _Audience.ValueType  # 1
+    """To read the table's log."""
     AUDIENCE_PRESIGN: _Audience.ValueType  # 2
+    """To have its files signed."""
     AUDIENCE_VENDING: _Audience.ValueType  # 3
+    """To be given a credential for its directory."""
 
 class Audience(_Audience, metaclass=_AudienceEnumTypeWrapper):
     """A service that a grant is made for. A grant for one is refused by the others."""
 
 AUDIENCE_UNSPECIFIED: Audience.ValueType  # 0
+"""Refused."""
 AUDIENCE_SNAPSHOT: Audience.ValueType  # 1
+"""To read the table's log."""
 AUDIENCE_PRESIGN: Audience.ValueType  # 2
+"""To have its files signed."""
 AUDIENCE_VENDING: Audience.ValueType  # 3
+"""To be given a credential for its directory."""
 Global___Audience: _TypeAlias = Audience  # noqa: Y015
 
 class _AccessMode:
@@ -46,6 +54,7 @@ class _AccessMode:
 class _AccessModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AccessMode.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     ACCESS_MODE_UNSPECIFIED: _AccessMode.ValueType  # 0
+    """Never sent."""
     ACCESS_MODE_URL: _AccessMode.ValueType  # 1
     """Presigned URLs, file by file."""
     ACCESS_MODE_DIR: _AccessMode.ValueType  # 2
@@ -55,6 +64,7 @@ class AccessMode(_AccessMode, metaclass=_AccessModeEnumTypeWrapper):
     """How a table may be reached."""
 
 ACCESS_MODE_UNSPECIFIED: AccessMode.ValueType  # 0
+"""Never sent."""
 ACCESS_MODE_URL: AccessMode.ValueType  # 1
 """Presigned URLs, file by file."""
 ACCESS_MODE_DIR: AccessMode.ValueType  # 2
@@ -68,16 +78,23 @@ class _QueryState:
 class _QueryStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_QueryState.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     QUERY_STATE_UNSPECIFIED: _QueryState.ValueType  # 0
+    """Never sent."""
     QUERY_STATE_PENDING: _QueryState.ValueType  # 1
+    """The view is being refreshed: ask again with the query's id, in a second or more."""
     QUERY_STATE_FAILED: _QueryState.ValueType  # 2
+    """It could not be refreshed; the message says why."""
     QUERY_STATE_READY: _QueryState.ValueType  # 3
     """The answer can be had, with the grants that come with this."""
 
-class QueryState(_QueryState, metaclass=_QueryStateEnumTypeWrapper): ...
+class QueryState(_QueryState, metaclass=_QueryStateEnumTypeWrapper):
+    """What has become of a query."""
 
 QUERY_STATE_UNSPECIFIED: QueryState.ValueType  # 0
+"""Never sent."""
 QUERY_STATE_PENDING: QueryState.ValueType  # 1
+"""The view is being refreshed: ask again with the query's id, in a second or more."""
 QUERY_STATE_FAILED: QueryState.ValueType  # 2
+"""It could not be refreshed; the message says why."""
 QUERY_STATE_READY: QueryState.ValueType  # 3
 """The answer can be had, with the grants that come with this."""
 Global___QueryState: _TypeAlias = QueryState  # noqa: Y015
@@ -127,7 +144,9 @@ class VerifiedIdentity(_message.Message):
     ISSUER_FIELD_NUMBER: _builtins.int
     SUBJECT_FIELD_NUMBER: _builtins.int
     issuer: _builtins.str
+    """The token's iss."""
     subject: _builtins.str
+    """The token's sub."""
     def __init__(
         self,
         *,
@@ -144,6 +163,8 @@ Global___VerifiedIdentity: _TypeAlias = VerifiedIdentity  # noqa: Y015
 
 @_typing.final
 class Share(_message.Message):
+    """A share: a number of schemas that are granted together."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     @_typing.final
@@ -172,11 +193,17 @@ class Share(_message.Message):
     COMMENT_FIELD_NUMBER: _builtins.int
     PROPERTIES_FIELD_NUMBER: _builtins.int
     name: _builtins.str
+    """As the catalog spells it; upper and lower case are the same."""
     id: _builtins.str
+    """Derived from the name unless the configuration gives one; then it stays when the share is renamed."""
     display_name: _builtins.str
+    """For people; may be empty."""
     comment: _builtins.str
+    """For people; may be empty."""
     @_builtins.property
-    def properties(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]: ...
+    def properties(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Whatever the share's owner has written there."""
+
     def __init__(
         self,
         *,
@@ -196,12 +223,16 @@ Global___Share: _TypeAlias = Share  # noqa: Y015
 
 @_typing.final
 class Schema(_message.Message):
+    """A schema: tables of a share that have different names."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     NAME_FIELD_NUMBER: _builtins.int
     SHARE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
+    """As the catalog spells it."""
     share: _builtins.str
+    """The name of its share."""
     def __init__(
         self,
         *,
@@ -218,6 +249,8 @@ Global___Schema: _TypeAlias = Schema  # noqa: Y015
 
 @_typing.final
 class Table(_message.Message):
+    """A table, or a view: both are read in the same way."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     NAME_FIELD_NUMBER: _builtins.int
@@ -230,17 +263,27 @@ class Table(_message.Message):
     ACCESS_MODES_FIELD_NUMBER: _builtins.int
     R2_CREDENTIALS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
+    """As the catalog spells it."""
     schema: _builtins.str
+    """The name of its schema."""
     share: _builtins.str
+    """The name of its share."""
     share_id: _builtins.str
+    """The id of its share."""
     id: _builtins.str
+    """Derived from the name unless the configuration gives one; then it stays when the table is renamed."""
     location: _builtins.str
+    """The table's directory: location 0 of a grant."""
     r2_credentials: _builtins.bool
     """Whether keys are repeated as r2Credentials, for clients of the protocol's draft."""
     @_builtins.property
-    def auxiliary_locations(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def auxiliary_locations(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Other directories that its log may name files in: locations 1 and up of a grant."""
+
     @_builtins.property
-    def access_modes(self) -> _containers.RepeatedScalarFieldContainer[Global___AccessMode.ValueType]: ...
+    def access_modes(self) -> _containers.RepeatedScalarFieldContainer[Global___AccessMode.ValueType]:
+        """How it is shared; calls for another mode are refused with FAILED_PRECONDITION."""
+
     def __init__(
         self,
         *,
@@ -264,6 +307,8 @@ Global___Table: _TypeAlias = Table  # noqa: Y015
 
 @_typing.final
 class ResolveRequest(_message.Message):
+    """Who asks for which table, and what they are going to do with it."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     CALLER_FIELD_NUMBER: _builtins.int
@@ -273,12 +318,19 @@ class ResolveRequest(_message.Message):
     AUDIENCES_FIELD_NUMBER: _builtins.int
     QUERY_FIELD_NUMBER: _builtins.int
     share: _builtins.str
+    """The name of the table's share; upper and lower case are the same in all three names."""
     schema: _builtins.str
+    """The name of its schema."""
     table: _builtins.str
+    """Its own name."""
     @_builtins.property
-    def caller(self) -> Global___Caller: ...
+    def caller(self) -> Global___Caller:
+        """Whom the grant is for; left out: the calling service itself."""
+
     @_builtins.property
-    def audiences(self) -> _containers.RepeatedScalarFieldContainer[Global___Audience.ValueType]: ...
+    def audiences(self) -> _containers.RepeatedScalarFieldContainer[Global___Audience.ValueType]:
+        """The services that will be called with the grants: at least one, each once."""
+
     @_builtins.property
     def query(self) -> Global___AsyncQuery:
         """How a caller that can wait asks for a view; left out, it is answered with the last good state of one."""
@@ -333,6 +385,8 @@ Global___AsyncQuery: _TypeAlias = AsyncQuery  # noqa: Y015
 
 @_typing.final
 class QueryStatus(_message.Message):
+    """A query whose answer may have to be made first, as it is now."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     QUERY_ID_FIELD_NUMBER: _builtins.int
@@ -340,10 +394,12 @@ class QueryStatus(_message.Message):
     MESSAGE_FIELD_NUMBER: _builtins.int
     PARAMETERS_FIELD_NUMBER: _builtins.int
     query_id: _builtins.str
+    """What to ask for it with again."""
     state: Global___QueryState.ValueType
     message: _builtins.str
     """Why it failed."""
     parameters: _builtins.bytes
+    """As they were given when it was begun."""
     def __init__(
         self,
         *,
@@ -362,6 +418,8 @@ Global___QueryStatus: _TypeAlias = QueryStatus  # noqa: Y015
 
 @_typing.final
 class ResolveResponse(_message.Message):
+    """A table that the caller is granted, and the proof of that for other services."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     PRINCIPAL_FIELD_NUMBER: _builtins.int
@@ -373,14 +431,20 @@ class ResolveResponse(_message.Message):
     principal: _builtins.str
     """The name of the principal the grants are made out to, for limits and the audit log."""
     expires_at_ms: _builtins.int
-    """When the grants expire."""
+    """When the grants expire, in milliseconds since the epoch: at most a minute from now. Then the table is
+    resolved again; a stream that has begun goes on.
+    """
     revoked_at_ms: _builtins.int
-    """When the principal's credentials were last revoked; 0: never."""
+    """When the principal's credentials were last revoked, in milliseconds since the epoch; 0: never."""
     @_builtins.property
-    def table(self) -> Global___Table: ...
+    def table(self) -> Global___Table:
+        """Names and locations as the catalog spells them."""
+
     @_builtins.property
     def grants(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """One for each requested audience, in the order of the request."""
+        """One for each requested audience, in the order of the request. Opaque, and as good as a key while it lasts:
+        never logged.
+        """
 
     @_builtins.property
     def query(self) -> Global___QueryStatus:
@@ -406,15 +470,21 @@ Global___ResolveResponse: _TypeAlias = ResolveResponse  # noqa: Y015
 
 @_typing.final
 class ListSharesRequest(_message.Message):
+    """Which page of the shares."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     CALLER_FIELD_NUMBER: _builtins.int
     MAX_RESULTS_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     max_results: _builtins.int
+    """At most so many items, and never more than 1,000; left out: 500. A page may have fewer and still not be the last."""
     page_token: _builtins.str
+    """Where to go on: next_page_token of the page before."""
     @_builtins.property
-    def caller(self) -> Global___Caller: ...
+    def caller(self) -> Global___Caller:
+        """Whom the list is for; left out: the calling service itself."""
+
     def __init__(
         self,
         *,
@@ -434,6 +504,8 @@ Global___ListSharesRequest: _TypeAlias = ListSharesRequest  # noqa: Y015
 
 @_typing.final
 class ListSharesResponse(_message.Message):
+    """A page of shares."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     ITEMS_FIELD_NUMBER: _builtins.int
@@ -442,6 +514,7 @@ class ListSharesResponse(_message.Message):
     next_page_token: _builtins.str
     """Empty on the last page."""
     principal: _builtins.str
+    """The name of the principal whose list it is."""
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[Global___Share]: ...
     def __init__(
@@ -461,13 +534,18 @@ Global___ListSharesResponse: _TypeAlias = ListSharesResponse  # noqa: Y015
 
 @_typing.final
 class GetShareRequest(_message.Message):
+    """Which share."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     CALLER_FIELD_NUMBER: _builtins.int
     SHARE_FIELD_NUMBER: _builtins.int
     share: _builtins.str
+    """Its name."""
     @_builtins.property
-    def caller(self) -> Global___Caller: ...
+    def caller(self) -> Global___Caller:
+        """Whom it is asked for; left out: the calling service itself."""
+
     def __init__(
         self,
         *,
@@ -484,11 +562,14 @@ Global___GetShareRequest: _TypeAlias = GetShareRequest  # noqa: Y015
 
 @_typing.final
 class GetShareResponse(_message.Message):
+    """A share that is granted."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     SHARE_FIELD_NUMBER: _builtins.int
     PRINCIPAL_FIELD_NUMBER: _builtins.int
     principal: _builtins.str
+    """The name of the principal that is granted it."""
     @_builtins.property
     def share(self) -> Global___Share: ...
     def __init__(
@@ -507,6 +588,8 @@ Global___GetShareResponse: _TypeAlias = GetShareResponse  # noqa: Y015
 
 @_typing.final
 class ListSchemasRequest(_message.Message):
+    """Which page of the schemas of a share."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     CALLER_FIELD_NUMBER: _builtins.int
@@ -514,10 +597,15 @@ class ListSchemasRequest(_message.Message):
     MAX_RESULTS_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     share: _builtins.str
+    """The name of the share."""
     max_results: _builtins.int
+    """As in ListSharesRequest."""
     page_token: _builtins.str
+    """As in ListSharesRequest."""
     @_builtins.property
-    def caller(self) -> Global___Caller: ...
+    def caller(self) -> Global___Caller:
+        """As in ListSharesRequest."""
+
     def __init__(
         self,
         *,
@@ -538,13 +626,17 @@ Global___ListSchemasRequest: _TypeAlias = ListSchemasRequest  # noqa: Y015
 
 @_typing.final
 class ListSchemasResponse(_message.Message):
+    """A page of schemas."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     ITEMS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     PRINCIPAL_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
+    """Empty on the last page."""
     principal: _builtins.str
+    """The name of the principal whose list it is."""
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[Global___Schema]: ...
     def __init__(
@@ -564,6 +656,8 @@ Global___ListSchemasResponse: _TypeAlias = ListSchemasResponse  # noqa: Y015
 
 @_typing.final
 class ListTablesRequest(_message.Message):
+    """Which page of the tables of a schema."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     CALLER_FIELD_NUMBER: _builtins.int
@@ -572,11 +666,17 @@ class ListTablesRequest(_message.Message):
     MAX_RESULTS_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     share: _builtins.str
+    """The name of the share."""
     schema: _builtins.str
+    """The name of the schema."""
     max_results: _builtins.int
+    """As in ListSharesRequest."""
     page_token: _builtins.str
+    """As in ListSharesRequest."""
     @_builtins.property
-    def caller(self) -> Global___Caller: ...
+    def caller(self) -> Global___Caller:
+        """As in ListSharesRequest."""
+
     def __init__(
         self,
         *,
@@ -598,13 +698,17 @@ Global___ListTablesRequest: _TypeAlias = ListTablesRequest  # noqa: Y015
 
 @_typing.final
 class ListTablesResponse(_message.Message):
+    """A page of tables."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     ITEMS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     PRINCIPAL_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
+    """Empty on the last page."""
     principal: _builtins.str
+    """The name of the principal whose list it is."""
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[Global___Table]: ...
     def __init__(
@@ -624,6 +728,8 @@ Global___ListTablesResponse: _TypeAlias = ListTablesResponse  # noqa: Y015
 
 @_typing.final
 class ListAllTablesRequest(_message.Message):
+    """Which page of all tables of a share."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     CALLER_FIELD_NUMBER: _builtins.int
@@ -631,10 +737,15 @@ class ListAllTablesRequest(_message.Message):
     MAX_RESULTS_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     share: _builtins.str
+    """The name of the share."""
     max_results: _builtins.int
+    """As in ListSharesRequest."""
     page_token: _builtins.str
+    """As in ListSharesRequest."""
     @_builtins.property
-    def caller(self) -> Global___Caller: ...
+    def caller(self) -> Global___Caller:
+        """As in ListSharesRequest."""
+
     def __init__(
         self,
         *,
@@ -655,13 +766,17 @@ Global___ListAllTablesRequest: _TypeAlias = ListAllTablesRequest  # noqa: Y015
 
 @_typing.final
 class ListAllTablesResponse(_message.Message):
+    """A page of tables."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     ITEMS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     PRINCIPAL_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
+    """Empty on the last page."""
     principal: _builtins.str
+    """The name of the principal whose list it is."""
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[Global___Table]: ...
     def __init__(

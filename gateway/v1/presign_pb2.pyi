@@ -18,6 +18,8 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class SignRequest(_message.Message):
+    """Paths to sign, all below one location."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     GRANT_FIELD_NUMBER: _builtins.int
@@ -25,10 +27,11 @@ class SignRequest(_message.Message):
     PATHS_FIELD_NUMBER: _builtins.int
     IS_SEGMENT_FIELD_NUMBER: _builtins.int
     grant: _builtins.str
+    """Of Catalog.Resolve, for the audience PRESIGN."""
     location: _builtins.int
     """Which of the grant's locations the paths are relative to: 0 is the table's own, n the nth auxiliary one."""
     paths: _builtins.bytes
-    """Percent-encoded paths, joined by newlines."""
+    """Percent-encoded paths, joined by newlines: as a page of Snapshot.Query has them."""
     is_segment: _builtins.bool
     """Whether the same paths are asked for together time and again: their signatures are remembered together."""
     def __init__(
@@ -58,12 +61,13 @@ class SignResponse(_message.Message):
     SIGNATURES_FIELD_NUMBER: _builtins.int
     EXPIRES_AT_MS_FIELD_NUMBER: _builtins.int
     origin: _builtins.str
+    """What all URLs begin with: scheme, host and the location's own path."""
     query: _builtins.str
     """The query that all URLs share, up to where the signature goes."""
     signatures: _builtins.bytes
     """Signatures, JSON-safe and URL-safe as they are, joined by newlines."""
     expires_at_ms: _builtins.int
-    """When the URLs expire: the truth, not the wish."""
+    """When the URLs expire, in milliseconds since the epoch: the truth, not the wish."""
     def __init__(
         self,
         *,

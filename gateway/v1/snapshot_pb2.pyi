@@ -26,14 +26,21 @@ class _ResponseFormat:
 class _ResponseFormatEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ResponseFormat.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     RESPONSE_FORMAT_UNSPECIFIED: _ResponseFormat.ValueType  # 0
+    """As if it were not named."""
     RESPONSE_FORMAT_PARQUET: _ResponseFormat.ValueType  # 1
+    """Delta Sharing's own: files of plain parquet."""
     RESPONSE_FORMAT_DELTA: _ResponseFormat.ValueType  # 2
+    """Actions of the Delta log, for readers that know its features."""
 
-class ResponseFormat(_ResponseFormat, metaclass=_ResponseFormatEnumTypeWrapper): ...
+class ResponseFormat(_ResponseFormat, metaclass=_ResponseFormatEnumTypeWrapper):
+    """How the lines of an answer describe files."""
 
 RESPONSE_FORMAT_UNSPECIFIED: ResponseFormat.ValueType  # 0
+"""As if it were not named."""
 RESPONSE_FORMAT_PARQUET: ResponseFormat.ValueType  # 1
+"""Delta Sharing's own: files of plain parquet."""
 RESPONSE_FORMAT_DELTA: ResponseFormat.ValueType  # 2
+"""Actions of the Delta log, for readers that know its features."""
 Global___ResponseFormat: _TypeAlias = ResponseFormat  # noqa: Y015
 
 class _FileIdHash:
@@ -45,7 +52,9 @@ class _FileIdHashEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_FileIdHash
     FILE_ID_HASH_UNSPECIFIED: _FileIdHash.ValueType  # 0
     """As the response format implies: PARQUET for parquet, DELTA for delta."""
     FILE_ID_HASH_PARQUET: _FileIdHash.ValueType  # 1
+    """MD5 of the path."""
     FILE_ID_HASH_DELTA: _FileIdHash.ValueType  # 2
+    """SHA-256 of the path."""
 
 class FileIdHash(_FileIdHash, metaclass=_FileIdHashEnumTypeWrapper):
     """How a file's id is derived from its path."""
@@ -53,7 +62,9 @@ class FileIdHash(_FileIdHash, metaclass=_FileIdHashEnumTypeWrapper):
 FILE_ID_HASH_UNSPECIFIED: FileIdHash.ValueType  # 0
 """As the response format implies: PARQUET for parquet, DELTA for delta."""
 FILE_ID_HASH_PARQUET: FileIdHash.ValueType  # 1
+"""MD5 of the path."""
 FILE_ID_HASH_DELTA: FileIdHash.ValueType  # 2
+"""SHA-256 of the path."""
 Global___FileIdHash: _TypeAlias = FileIdHash  # noqa: Y015
 
 class _Hole:
@@ -63,6 +74,7 @@ class _Hole:
 class _HoleEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Hole.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     HOLE_UNSPECIFIED: _Hole.ValueType  # 0
+    """Never sent."""
     HOLE_URL: _Hole.ValueType  # 1
     """The URL of the next path, JSON-safe as it is."""
     HOLE_EXPIRATION: _Hole.ValueType  # 2
@@ -72,6 +84,7 @@ class Hole(_Hole, metaclass=_HoleEnumTypeWrapper):
     """What belongs into a hole of a page's lines."""
 
 HOLE_UNSPECIFIED: Hole.ValueType  # 0
+"""Never sent."""
 HOLE_URL: Hole.ValueType  # 1
 """The URL of the next path, JSON-safe as it is."""
 HOLE_EXPIRATION: Hole.ValueType  # 2
@@ -87,10 +100,12 @@ class ReaderCapabilities(_message.Message):
     RESPONSE_FORMATS_FIELD_NUMBER: _builtins.int
     READER_FEATURES_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def response_formats(self) -> _containers.RepeatedScalarFieldContainer[Global___ResponseFormat.ValueType]: ...
+    def response_formats(self) -> _containers.RepeatedScalarFieldContainer[Global___ResponseFormat.ValueType]:
+        """Those that the client reads; parquet is chosen where both are named and it is enough."""
+
     @_builtins.property
     def reader_features(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Lower case."""
+        """The table features that the client knows, in lower case: deletionvectors, columnmapping and so on."""
 
     def __init__(
         self,
@@ -115,6 +130,7 @@ class TableAt(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     TIMESTAMP_FIELD_NUMBER: _builtins.int
     version: _builtins.int
+    """A version of the table."""
     timestamp: _builtins.str
     """ISO 8601, UTC."""
     def __init__(
@@ -135,11 +151,14 @@ Global___TableAt: _TypeAlias = TableAt  # noqa: Y015
 
 @_typing.final
 class GetVersionRequest(_message.Message):
+    """Which version is asked for."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     GRANT_FIELD_NUMBER: _builtins.int
     STARTING_TIMESTAMP_FIELD_NUMBER: _builtins.int
     grant: _builtins.str
+    """Of Catalog.Resolve, for the audience SNAPSHOT."""
     starting_timestamp: _builtins.str
     """ISO 8601, UTC. Empty: the current version."""
     def __init__(
@@ -158,10 +177,13 @@ Global___GetVersionRequest: _TypeAlias = GetVersionRequest  # noqa: Y015
 
 @_typing.final
 class GetVersionResponse(_message.Message):
+    """A version of the table."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     VERSION_FIELD_NUMBER: _builtins.int
     version: _builtins.int
+    """Counted from 0."""
     def __init__(
         self,
         *,
@@ -177,16 +199,21 @@ Global___GetVersionResponse: _TypeAlias = GetVersionResponse  # noqa: Y015
 
 @_typing.final
 class GetMetadataRequest(_message.Message):
+    """The metadata of which version is asked for, and in which words."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     GRANT_FIELD_NUMBER: _builtins.int
     CAPABILITIES_FIELD_NUMBER: _builtins.int
     AT_FIELD_NUMBER: _builtins.int
     grant: _builtins.str
+    """Of Catalog.Resolve, for the audience SNAPSHOT."""
     @_builtins.property
     def capabilities(self) -> Global___ReaderCapabilities: ...
     @_builtins.property
-    def at(self) -> Global___TableAt: ...
+    def at(self) -> Global___TableAt:
+        """Another point than the latest takes a table whose history is shared."""
+
     def __init__(
         self,
         *,
@@ -204,6 +231,8 @@ Global___GetMetadataRequest: _TypeAlias = GetMetadataRequest  # noqa: Y015
 
 @_typing.final
 class GetMetadataResponse(_message.Message):
+    """The metadata of a version."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     HEAD_FIELD_NUMBER: _builtins.int
@@ -235,6 +264,7 @@ class TableHead(_message.Message):
     version: _builtins.int
     """What Delta-Table-Version says: of changes and of queries from a version on, the version that they start with."""
     response_format: Global___ResponseFormat.ValueType
+    """The one that was chosen of those that the client reads."""
     lines: _builtins.bytes
     """Two lines of JSON, each ended by a newline: protocol, then metaData. Byte for byte the same for
     the same version, whichever call returns them: clients compare.
@@ -268,7 +298,9 @@ class HintOutcome(_message.Message):
     USED_FIELD_NUMBER: _builtins.int
     SKIPPED_FIELD_NUMBER: _builtins.int
     used: _builtins.int
+    """Hints that files were left out by."""
     skipped: _builtins.int
+    """Hints that do not parse, are too deep or name no column."""
     def __init__(
         self,
         *,
@@ -285,6 +317,8 @@ Global___HintOutcome: _TypeAlias = HintOutcome  # noqa: Y015
 
 @_typing.final
 class QueryRequest(_message.Message):
+    """Which files are asked for. Whoever leaves all but the grant out gets the files of the latest version."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     GRANT_FIELD_NUMBER: _builtins.int
@@ -302,9 +336,12 @@ class QueryRequest(_message.Message):
     REFRESH_TOKEN_FIELD_NUMBER: _builtins.int
     INCLUDE_REFRESH_TOKEN_FIELD_NUMBER: _builtins.int
     grant: _builtins.str
+    """Of Catalog.Resolve, for the audience SNAPSHOT."""
     file_id_hash: Global___FileIdHash.ValueType
     json_predicate_hints: _builtins.str
+    """The same as one condition in JSON, as Delta Sharing's jsonPredicateHints."""
     limit_hint: _builtins.int
+    """A hint that so many rows are enough."""
     starting_version: _builtins.int
     """Set: the data changes of this version and those after it, instead of the files of a version."""
     ending_version: _builtins.int
@@ -314,16 +351,22 @@ class QueryRequest(_message.Message):
     max_files: _builtins.int
     """At most so many files in this answer; the rest with the page token that its end gives."""
     page_token: _builtins.str
+    """Where to go on: next_page_token of the answer before; all else as it was then."""
     refresh_token: _builtins.str
     """The same files as the answer that gave the token, of the same version."""
     include_refresh_token: _builtins.bool
+    """Whether the answer's end shall have a refresh token."""
     @_builtins.property
     def capabilities(self) -> Global___ReaderCapabilities: ...
     @_builtins.property
-    def at(self) -> Global___TableAt: ...
+    def at(self) -> Global___TableAt:
+        """Another point than the latest takes a table whose history is shared."""
+
     @_builtins.property
     def predicate_hints(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Hints: what does not parse or names no column is skipped."""
+        """Conditions in SQL that rows must fulfil. Hints: what does not parse or names no column is skipped, and
+        files without a matching row may come all the same.
+        """
 
     def __init__(
         self,
@@ -368,15 +411,21 @@ Global___QueryRequest: _TypeAlias = QueryRequest  # noqa: Y015
 
 @_typing.final
 class QueryResponse(_message.Message):
+    """A part of an answer. One that ends without its last message is not whole, and none of it may be used as if."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     HEAD_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
     END_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def head(self) -> Global___TableHead: ...
+    def head(self) -> Global___TableHead:
+        """The first message."""
+
     @_builtins.property
-    def page(self) -> Global___FilePage: ...
+    def page(self) -> Global___FilePage:
+        """Any number of these."""
+
     @_builtins.property
     def end(self) -> Global___AnswerEnd:
         """The last message; always there when the answer is whole."""
@@ -400,6 +449,8 @@ Global___QueryResponse: _TypeAlias = QueryResponse  # noqa: Y015
 
 @_typing.final
 class AnswerEnd(_message.Message):
+    """The end of a whole answer."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
@@ -407,6 +458,7 @@ class AnswerEnd(_message.Message):
     next_page_token: _builtins.str
     """Empty on the last page, and when the answer is not paged. Only characters that need no encoding in a URL."""
     refresh_token: _builtins.str
+    """Empty unless it was asked for; good for refreshTokenTtlMs."""
     def __init__(
         self,
         *,
@@ -423,6 +475,8 @@ Global___AnswerEnd: _TypeAlias = AnswerEnd  # noqa: Y015
 
 @_typing.final
 class ChangesRequest(_message.Message):
+    """Between which versions changes are asked for: of a table with a shared history and a change data feed."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     GRANT_FIELD_NUMBER: _builtins.int
@@ -435,17 +489,26 @@ class ChangesRequest(_message.Message):
     MAX_FILES_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     grant: _builtins.str
+    """Of Catalog.Resolve, for the audience SNAPSHOT."""
     file_id_hash: Global___FileIdHash.ValueType
     include_historical_metadata: _builtins.bool
+    """Whether metadata that changed on the way stands among the files."""
     include_historical_protocol: _builtins.bool
+    """Whether a protocol that changed on the way stands among the files; with the delta format only."""
     max_files: _builtins.int
+    """As in QueryRequest."""
     page_token: _builtins.str
+    """As in QueryRequest."""
     @_builtins.property
     def capabilities(self) -> Global___ReaderCapabilities: ...
     @_builtins.property
-    def start(self) -> Global___TableAt: ...
+    def start(self) -> Global___TableAt:
+        """The first version; must be given."""
+
     @_builtins.property
-    def end(self) -> Global___TableAt: ...
+    def end(self) -> Global___TableAt:
+        """The last version; left out: the latest."""
+
     def __init__(
         self,
         *,
@@ -471,15 +534,21 @@ Global___ChangesRequest: _TypeAlias = ChangesRequest  # noqa: Y015
 
 @_typing.final
 class ChangesResponse(_message.Message):
+    """A part of an answer, as in QueryResponse."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     HEAD_FIELD_NUMBER: _builtins.int
     PAGE_FIELD_NUMBER: _builtins.int
     END_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def head(self) -> Global___TableHead: ...
+    def head(self) -> Global___TableHead:
+        """The first message."""
+
     @_builtins.property
-    def page(self) -> Global___FilePage: ...
+    def page(self) -> Global___FilePage:
+        """Any number of these."""
+
     @_builtins.property
     def end(self) -> Global___AnswerEnd:
         """The last message; always there when the answer is whole."""
@@ -521,6 +590,7 @@ class FilePage(_message.Message):
     hole_kinds: _builtins.bytes
     """One byte for each hole: a Hole."""
     files: _builtins.int
+    """How many files the page names."""
     file_bytes: _builtins.int
     """The size of the files, as the log states it."""
     hole_groups: _builtins.bytes

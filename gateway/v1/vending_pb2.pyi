@@ -18,11 +18,14 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class IssueRequest(_message.Message):
+    """Which directory a credential is asked for."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     GRANT_FIELD_NUMBER: _builtins.int
     LOCATION_FIELD_NUMBER: _builtins.int
     grant: _builtins.str
+    """Of Catalog.Resolve, for the audience VENDING."""
     location: _builtins.int
     """Which of the grant's locations: 0 is the table's own, n the nth auxiliary one."""
     def __init__(
@@ -41,6 +44,8 @@ Global___IssueRequest: _TypeAlias = IssueRequest  # noqa: Y015
 
 @_typing.final
 class IssueResponse(_message.Message):
+    """A credential. All that ask for the same directory within half of its life are given the same one."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     LOCATION_FIELD_NUMBER: _builtins.int
@@ -52,15 +57,21 @@ class IssueResponse(_message.Message):
     location: _builtins.str
     """The location that the credential opens, spelled as the catalog spells it."""
     expires_at_ms: _builtins.int
-    """The provider's own expiration."""
+    """The provider's own expiration, in milliseconds since the epoch."""
     credential_id: _builtins.str
     """Names the credential in the audit log; opens nothing."""
     @_builtins.property
-    def aws(self) -> Global___AwsTempCredentials: ...
+    def aws(self) -> Global___AwsTempCredentials:
+        """For S3 and what speaks its protocol."""
+
     @_builtins.property
-    def azure(self) -> Global___AzureUserDelegationSas: ...
+    def azure(self) -> Global___AzureUserDelegationSas:
+        """For Azure Storage."""
+
     @_builtins.property
-    def gcp(self) -> Global___GcpOauthToken: ...
+    def gcp(self) -> Global___GcpOauthToken:
+        """For Google Cloud Storage."""
+
     def __init__(
         self,
         *,
@@ -83,6 +94,8 @@ Global___IssueResponse: _TypeAlias = IssueResponse  # noqa: Y015
 
 @_typing.final
 class AwsTempCredentials(_message.Message):
+    """Keys of a session."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     ACCESS_KEY_ID_FIELD_NUMBER: _builtins.int
@@ -91,10 +104,15 @@ class AwsTempCredentials(_message.Message):
     REGION_FIELD_NUMBER: _builtins.int
     ENDPOINT_FIELD_NUMBER: _builtins.int
     access_key_id: _builtins.str
+    """Not secret by itself."""
     secret_access_key: _builtins.str
+    """Secret."""
     session_token: _builtins.str
+    """Secret."""
     region: _builtins.str
+    """The bucket's region; empty where the store has none."""
     endpoint: _builtins.str
+    """Where the store is; empty for AWS itself."""
     def __init__(
         self,
         *,
@@ -114,10 +132,13 @@ Global___AwsTempCredentials: _TypeAlias = AwsTempCredentials  # noqa: Y015
 
 @_typing.final
 class AzureUserDelegationSas(_message.Message):
+    """A shared access signature for one directory."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     SAS_TOKEN_FIELD_NUMBER: _builtins.int
     sas_token: _builtins.str
+    """Secret. A query string without its question mark."""
     def __init__(
         self,
         *,
@@ -133,10 +154,13 @@ Global___AzureUserDelegationSas: _TypeAlias = AzureUserDelegationSas  # noqa: Y0
 
 @_typing.final
 class GcpOauthToken(_message.Message):
+    """An access token whose access boundary is one directory."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     OAUTH_TOKEN_FIELD_NUMBER: _builtins.int
     oauth_token: _builtins.str
+    """Secret."""
     def __init__(
         self,
         *,

@@ -51,7 +51,7 @@ async def start(stack, *, name="one", health=None, **settings) -> str:
 
 
 async def open_channel(stack, addresses, tls=None, service=""):
-    channel = dial(addresses, tls, service)
+    channel = dial(addresses, tls, service=service)
     stack.push_async_callback(channel.close)
     return channel
 

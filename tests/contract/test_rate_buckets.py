@@ -15,8 +15,8 @@ import pytest
 
 from gateway.adapters.shared_rate import SharedBuckets, new_memory
 from gateway.domain.rate import Rate
-from gateway.edge.rate import LocalBuckets
 from gateway.ports import RateBuckets
+from gateway.rpc.rate import LocalBuckets
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 RATE = Rate(requests_per_second=2, burst=3)

@@ -40,6 +40,10 @@ class FakeCatalogStore:
     async def find_recipient(self, name: str) -> Principal | None:
         return next((recipient for recipient in self.recipients if recipient.name == name), None)
 
+    @property
+    def has_services(self) -> bool:
+        return bool(self.certificates or self.service_keys)
+
     async def find_service_by_certificate(self, names: Sequence[str]) -> Principal | None:
         return next((self.certificates[name] for name in names if name in self.certificates), None)
 

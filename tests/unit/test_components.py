@@ -17,6 +17,7 @@ from tests.components import (
     ENVOY,
     EXPECTED,
     FAKE_GCS_SERVER,
+    GRPCURL,
     MOTO,
     SEAWEEDFS,
     SPLIT,
@@ -107,7 +108,12 @@ def test_a_version_in_the_table_is_the_one_that_pip_brings(name, package):
 
 @pytest.mark.parametrize(
     ("name", "component"),
-    [(AZURITE, "azurite"), (FAKE_GCS_SERVER, "fake-gcs-server"), (TOXIPROXY, "toxiproxy")],
+    [
+        (AZURITE, "azurite"),
+        (FAKE_GCS_SERVER, "fake-gcs-server"),
+        (TOXIPROXY, "toxiproxy"),
+        (GRPCURL, "grpcurl"),
+    ],
 )
 def test_a_version_in_the_table_is_the_one_that_is_installed(name, component):
     installer = (ROOT / "deploy" / "dev" / "components.py").read_text()

@@ -11,6 +11,7 @@ from gateway.config.path import Path
 from gateway.config.pem import parse_verification_key
 from gateway.config.report import Report
 from gateway.config.schema import Config, PrincipalConfig, RecipientConfig, ServiceName
+from gateway.domain.allowance import method_names
 from gateway.domain.name import fold
 from gateway.domain.principal import ALL_SHARES
 
@@ -63,6 +64,19 @@ def _check_principals(config: Config, report: Report) -> None:
         if not principal.certificate and not principal.public_key:
             report.fault(path, "has neither certificate nor publicKey, so nobody could be recognised as it")
         _check_shares(principal, path, known, report)
+        _check_methods(principal, path, report)
+
+
+def _check_methods(principal: PrincipalConfig, above: Path, report: Report) -> None:
+    known = tuple(method_names())
+    for index, name in enumerate(principal.methods or ()):
+        if name not in known:
+            report.fault(
+                (*above, "methods", index),
+                "is neither a service nor a method of one, such as Catalog or Catalog.Resolve",
+                name,
+                nearest(name, known),
+            )
 
 
 def _check_name(name: str, path: Path, names: Unique, report: Report) -> None:

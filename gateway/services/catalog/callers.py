@@ -9,9 +9,9 @@ from typing import Final, NoReturn
 from gateway.domain.principal import Permission, Principal
 from gateway.errors import SERVICE_REFUSED, NotFound, PermissionDenied, Unauthenticated
 from gateway.ports import CatalogStore, Clock
+from gateway.rpc.caller import ServiceCallers
 from gateway.rpc.peer import Peer
 from gateway.services.catalog.quoting import quoted
-from gateway.services.catalog.service_token import ServiceTokens
 from gateway.v1 import catalog_pb2 as pb
 
 # What a platform service must be permitted, by what it presents.
@@ -57,7 +57,7 @@ class Callers:
     def __init__(self, store: CatalogStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._tokens = ServiceTokens(store, clock)
+        self._services = ServiceCallers(store, clock)
         self._finders: dict[str, Callable[[pb.Caller], Awaitable[Principal]]] = {
             "token_sha256": self._by_token,
             "identity": self._by_identity,
@@ -66,18 +66,7 @@ class Callers:
 
     async def meet(self, peer: Peer) -> Visitor:
         """Return who calls; raise when it claims to be a platform service and is none of ours."""
-        if peer.local or not (peer.bearer or peer.certificate_names):
-            return Visitor(local=peer.local)
-        # A token is the more precise of the two: behind a mesh, a certificate may name a proxy.
-        if peer.bearer:
-            service = await self._tokens.identify(peer.bearer)
-        else:
-            service = await self._by_certificate(peer)
-        if service.disabled:
-            raise PermissionDenied(
-                f"the service {quoted(service.name)} is disabled", error_code=SERVICE_REFUSED
-            )
-        return Visitor(local=False, service=service)
+        return Visitor(local=peer.local, service=await self._services.identify(peer))
 
     async def identify(self, visitor: Visitor, caller: pb.Caller) -> Asker:
         """Return whom the visitor asks for; raise when that is nobody, or not the visitor's to ask for."""
@@ -90,14 +79,6 @@ class Callers:
         if service is not None and presented == "recipient":
             return Asker(principal=principal, actor=service.name, edge=False)
         return Asker(principal=principal, edge=visitor.edge)
-
-    async def _by_certificate(self, peer: Peer) -> Principal:
-        service = await self._store.find_service_by_certificate(peer.certificate_names)
-        if service is None:
-            raise Unauthenticated(
-                "the client certificate belongs to no configured service", error_code=SERVICE_REFUSED
-            )
-        return service
 
     async def _by_token(self, caller: pb.Caller) -> Principal:
         return _enabled(await self._store.find_by_token(caller.token_sha256, self._clock()))

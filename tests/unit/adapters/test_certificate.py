@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import ssl
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from gateway.adapters.certificate import server_context
+from gateway.adapters.certificate import RenewableContext, server_context
 from gateway.config.schema import SslConfig
 from gateway.errors import InvalidArgument
 from tests.certificates import new_authority
@@ -74,3 +76,63 @@ def test_an_encrypted_key_is_opened_with_the_password_in_the_file(tmp_path):
 def encrypt(file: Path, password: bytes) -> None:
     key = load_pem_private_key(file.read_bytes(), password=None)
     file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password)))
+
+
+@pytest.fixture
+def renewable(tmp_path):
+    authority = new_authority(tmp_path)
+    tls = authority.issue("edge")
+    settings = SslConfig(certificateFile=tls.certificate, certificateKeyFile=tls.key)
+    return authority, tls, RenewableContext(settings, "127.0.0.1")
+
+
+@pytest.mark.parametrize("server_hostname", [None, "localhost"], ids=["without SNI", "with SNI"])
+def test_new_connections_are_shown_the_renewed_certificate(renewable, server_hostname):
+    authority, tls, context = renewable
+    before = shown_certificate(context, server_hostname)
+    assert before == own_certificate(tls)
+
+    authority.issue("edge")
+    assert shown_certificate(context, server_hostname) == before
+    context.renew()
+
+    assert shown_certificate(context, server_hostname) == own_certificate(tls) != before
+
+
+def test_a_renewed_certificate_that_does_not_fit_its_key_changes_nothing(renewable):
+    authority, tls, context = renewable
+    before = shown_certificate(context, None)
+    Path(tls.certificate).write_bytes(Path(authority.issue("other").certificate).read_bytes())
+
+    with pytest.raises(InvalidArgument, match="cannot be used with its key"):
+        context.renew()
+
+    assert shown_certificate(context, None) == before
+
+
+def test_the_files_of_a_certificate_are_those_that_are_given(tmp_path):
+    authority = new_authority(tmp_path)
+    tls = authority.issue("edge")
+
+    assert RenewableContext(SslConfig(selfSigned=True), "127.0.0.1").files == ()
+    both = SslConfig(certificateFile=tls.certificate, certificateKeyFile=tls.key)
+    assert RenewableContext(both, "127.0.0.1").files == (Path(tls.certificate), Path(tls.key))
+
+
+def own_certificate(tls) -> bytes:
+    return ssl.PEM_cert_to_DER_cert(Path(tls.certificate).read_text())
+
+
+def shown_certificate(context: RenewableContext, server_hostname: str | None) -> bytes:
+    """Shake hands in memory, and return the certificate that the client saw."""
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = trusting.wrap_bio(back, there, server_hostname=server_hostname)
+    server = context.listening.wrap_bio(there, back, server_side=True)
+    for side in (client, server, client, server):
+        with suppress(ssl.SSLWantReadError):
+            side.do_handshake()
+    certificate = client.getpeercert(binary_form=True)
+    assert certificate is not None
+    return certificate

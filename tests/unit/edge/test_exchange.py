@@ -13,7 +13,7 @@ from gateway.edge.auth import ANONYMOUS
 from gateway.edge.compression import Compression
 from gateway.edge.exchange import Edge, Exchange, grant_error
 from gateway.edge.lists import ListRenderer
-from gateway.edge.rate import LocalBuckets, RateLimiter
+from gateway.edge.rate import RateLimiter
 from gateway.edge.settings import EdgePorts, EdgeSettings
 from gateway.errors import (
     SERVICE_REFUSED,
@@ -23,6 +23,7 @@ from gateway.errors import (
     Unauthenticated,
     Unavailable,
 )
+from gateway.rpc.rate import LocalBuckets
 from gateway.rpc.status import ERROR_CODE
 from gateway.v1.catalog_pb2 import ListSharesRequest
 from tests.fakes.audit import FakeAuditLog, FakeHttpMetrics

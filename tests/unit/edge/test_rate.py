@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.domain.rate import Rate
-from gateway.edge.rate import LocalBuckets, RateLimiter
+from gateway.edge.rate import RateLimiter
 from gateway.errors import Throttled
+from gateway.rpc.rate import LocalBuckets
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 

@@ -10,9 +10,10 @@ from gateway.edge.app import EdgePorts, EdgeSettings
 from gateway.edge.compression import Compression
 from gateway.edge.exchange import Edge, Exchange
 from gateway.edge.lists import ListRenderer
-from gateway.edge.rate import LocalBuckets, RateLimiter
+from gateway.edge.rate import RateLimiter
 from gateway.edge.signing import PageSigner, PresignGrant
 from gateway.errors import Unavailable
+from gateway.rpc.rate import LocalBuckets
 from gateway.v1.catalog_pb2 import AUDIENCE_PRESIGN, ResolveResponse
 from gateway.v1.snapshot_pb2 import HOLE_EXPIRATION, HOLE_URL, FilePage, PathGroup
 from tests.fakes.audit import FakeAuditLog, FakeHttpMetrics

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.errors import InvalidArgument
-from gateway.rpc.dial import _service_config, _target
+from gateway.rpc.dial import _target
 
 
 @pytest.mark.parametrize(
@@ -25,12 +25,3 @@ def test_names_and_mixtures_are_refused():
         _target(("a:1", "b:1"))
     with pytest.raises(InvalidArgument, match="mix"):
         _target(("127.0.0.1:1", "[::1]:1"))
-
-
-def test_calls_go_to_replicas_that_say_they_serve_and_are_tried_again_on_another():
-    config = _service_config("gateway.v1.Vending")
-
-    assert config["healthCheckConfig"] == {"serviceName": "gateway.v1.Vending"}
-    assert "healthCheckConfig" not in _service_config("")
-    (method,) = config["methodConfig"]
-    assert method["retryPolicy"]["retryableStatusCodes"] == ["UNAVAILABLE", "CANCELLED"]

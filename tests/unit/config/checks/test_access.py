@@ -139,3 +139,36 @@ def test_everybody_is_served_on_loopback_only_and_without_recipients(faults_of, 
     faults = faults_of(f"allowAnonymous: true\n{text}", complete=False)
     assert list(faults) == ["allowAnonymous"]
     assert message in faults["allowAnonymous"].message
+
+
+def test_methods_of_a_platform_service_exist(faults_of):
+    faults = faults_of("""
+principals:
+- {name: a, certificate: a, methods: [Catalog.Resolve, Vending]}
+- {name: b, certificate: b, methods: [Catalog.Resolv, catalog, Cat/Resolve, '*']}
+- {name: c, certificate: c, methods: []}
+""")
+    assert {path: fault.suggestion for path, fault in faults.items()} == {
+        "principals[1].methods[0]": "Catalog.Resolve",
+        "principals[1].methods[1]": "Catalog",
+        "principals[1].methods[2]": "Catalog.Resolve",
+        "principals[1].methods[3]": "",
+    }
+
+
+@pytest.mark.parametrize("methods", ["", "null", "{}", "'*'"])
+def test_a_list_of_methods_that_is_none_does_not_come_to_mean_all(faults_of, methods):
+    faults = faults_of(f"principals: [{{name: a, certificate: a, methods: {methods}}}]")
+    assert [path for path in faults if path.startswith("principals[0].methods")]
+
+
+@pytest.mark.parametrize(
+    ("quota", "path"),
+    [
+        ("concurrentCalls: 0", "principals[0].concurrentCalls"),
+        ("rate: {requestsPerSecond: 0, burst: 1}", "principals[0].rate.requestsPerSecond"),
+        ("rate: {requestsPerSecond: 1, burst: 0}", "principals[0].rate.burst"),
+    ],
+)
+def test_a_quota_lets_something_through(faults_of, quota, path):
+    assert list(faults_of(f"principals: [{{name: a, certificate: a, {quota}}}]")) == [path]

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from gateway.domain.principal import Principal, PrincipalKind
 from gateway.errors import Unauthenticated
-from gateway.services.catalog import service_token as module
-from gateway.services.catalog.service_token import ServiceTokens
+from gateway.rpc import service_token as module
+from gateway.rpc.service_token import ServiceTokens
 from tests.fakes.catalog_store import FakeCatalogStore
 from tests.unit.services.catalog.calls import NOON, FakeClock
 
@@ -208,3 +208,36 @@ async def test_only_so_many_parsed_keys_are_kept(monkeypatch):
         store.service_keys["lineage"] = (LINEAGE, pem_of(key))
         assert await tokens.identify(sign(key, "EdDSA")) == LINEAGE
     assert len(tokens._keys) <= 2
+
+
+async def test_a_token_that_was_verified_before_is_refused_once_its_key_is_another():
+    store = FakeCatalogStore(service_keys={"lineage": (LINEAGE, pem_of(EDDSA))})
+    tokens, token = ServiceTokens(store, FakeClock()), sign(EDDSA, "EdDSA")
+    assert await tokens.identify(token) == LINEAGE
+
+    store.service_keys = {"lineage": (LINEAGE, pem_of(Ed25519PrivateKey.generate()))}
+
+    with pytest.raises(Unauthenticated):
+        await tokens.identify(token)
+
+
+async def test_a_token_that_was_verified_before_still_expires():
+    clock = FakeClock()
+    store = FakeCatalogStore(service_keys={"lineage": (LINEAGE, pem_of(EDDSA))})
+    tokens, token = ServiceTokens(store, clock), sign(EDDSA, "EdDSA")
+    assert await tokens.identify(token) == LINEAGE
+
+    clock.now += timedelta(seconds=300)
+
+    with pytest.raises(Unauthenticated):
+        await tokens.identify(token)
+
+
+async def test_as_many_tokens_are_remembered_as_there_is_room_for(monkeypatch):
+    monkeypatch.setattr(module, "_MAX_TOKENS", 2)
+    tokens = tokens_of(EDDSA)
+
+    for number in range(5):
+        assert await tokens.identify(sign(EDDSA, "EdDSA", jti=str(number))) == LINEAGE
+
+    assert len(tokens._verified_claims) == 2

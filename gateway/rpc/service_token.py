@@ -15,26 +15,29 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from gateway.domain.principal import Principal
 from gateway.errors import Unauthenticated
-from gateway.ports import CatalogStore, Clock
+from gateway.ports import Clock, ServiceDirectory
 
 AUDIENCE: Final = "sluice"
 
 PublicKey = Ed25519PublicKey | RSAPublicKey | EllipticCurvePublicKey
 
-_MAX_AGE: Final = timedelta(hours=1)
+MAX_AGE: Final = timedelta(hours=1)
 _SKEW: Final = timedelta(seconds=5)
 _MAX_LENGTH: Final = 16 * 1024
 _MIN_RSA_BITS: Final = 2048
 _MAX_KEYS: Final = 256
+_MAX_TOKENS: Final = 1024
 
 
 class ServiceTokens:
     """Finds the platform service that signed a token: its ``sub``, whose configured key verifies it."""
 
-    def __init__(self, store: CatalogStore, clock: Clock) -> None:
-        self._store = store
+    def __init__(self, directory: ServiceDirectory, clock: Clock) -> None:
+        self._directory = directory
         self._clock = clock
         self._keys: dict[str, PublicKey] = {}
+        # Claims of tokens that were verified, with the key that did: callers send the same one for minutes.
+        self._verified_claims: dict[str, tuple[str, Mapping[str, Any]]] = {}
 
     async def identify(self, token: str) -> Principal:
         """Return the service; raise ``Unauthenticated``, with the same words whatever is wrong."""
@@ -54,12 +57,21 @@ class ServiceTokens:
             ) from exc
 
     async def _verified(self, token: str) -> Principal:
-        found = await self._store.find_service_key(_unverified_subject(token))
+        found = await self._directory.find_service_key(_unverified_subject(token))
         if found is None:
             raise ValueError("no such service, or none with a key")
         principal, pem = found
-        _check_times(_verified_claims(token, self._key(pem)), self._clock())
+        _check_times(self._claims(token, pem), self._clock())
         return principal
+
+    def _claims(self, token: str, pem: str) -> Mapping[str, Any]:
+        verified_with, claims = self._verified_claims.get(token, ("", {}))
+        if verified_with != pem:
+            claims = _verified_claims(token, self._key(pem))
+            if len(self._verified_claims) >= _MAX_TOKENS:
+                del self._verified_claims[next(iter(self._verified_claims))]
+            self._verified_claims[token] = pem, claims
+        return claims
 
     def _key(self, pem: str) -> PublicKey:
         key = self._keys.get(pem)
@@ -121,7 +133,7 @@ def _check_times(claims: Mapping[str, Any], now: datetime) -> None:
     starts_at = max(issued_at, _seconds(claims.get("nbf", issued_at)))
     if not starts_at - _SKEW.total_seconds() <= at < expires_at:
         raise ValueError("expired, or not valid yet")
-    if at - issued_at > _MAX_AGE.total_seconds():
+    if at - issued_at > MAX_AGE.total_seconds():
         raise ValueError("too old")
 
 

@@ -1,0 +1,162 @@
+"""Admits the calls of platform services: who it is, what it may call, how often and how many at once."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager
+from typing import Any, Final
+
+import grpc
+from grpc import aio
+
+from gateway.domain.audit import AuditEvent, AuditKind
+from gateway.domain.principal import Principal
+from gateway.errors import SERVICE_REFUSED, GatewayError, PermissionDenied, Throttled
+from gateway.ports import AuditLog, CallerMetrics, Clock, RateBuckets, ServiceDirectory
+from gateway.rpc.caller import ServiceCallers
+from gateway.rpc.metadata import request_id_of
+from gateway.rpc.peer import peer_of
+from gateway.rpc.status import OUR_METHODS, Context, Handler
+
+_CATALOG: Final = "Catalog."
+
+log = logging.getLogger(__name__)
+
+
+class Gate:
+    """Holds each platform service to its allowance, in this process.
+
+    Where no service is configured, grants alone decide: whoever the transport lets in may call.
+    """
+
+    def __init__(
+        self,
+        directory: ServiceDirectory,
+        buckets: RateBuckets,
+        metrics: CallerMetrics,
+        audit: AuditLog | None,
+        clock: Clock,
+    ) -> None:
+        self._directory = directory
+        self._callers = ServiceCallers(directory, clock)
+        self._buckets = buckets
+        self._metrics = metrics
+        # None where the process keeps none.
+        self._audit = audit
+        self._clock = clock
+        self._under_way: Counter[str] = Counter()
+        self._told: set[tuple[str, str]] = set()
+
+    async def meet(self, method: str, context: Context) -> Principal | None:
+        """Return who calls ``Service.Method``, None for nobody in particular; raise when it may not."""
+        service = await self._identify(method, context)
+        if service is not None and not service.allowance.permits(method):
+            self._metrics.count_refused_call(service.name, "method")
+            self._note_denial(service, method, context)
+            raise PermissionDenied(
+                f"the service {service.name!r} may not call {method}", error_code=SERVICE_REFUSED
+            )
+        return service
+
+    @contextmanager
+    def entered(self, service: Principal | None) -> Iterator[None]:
+        """Count a call for as long as it lasts; raise ``Throttled`` for one too many."""
+        if service is None:
+            yield
+            return
+        self._check_quota(service)
+        self._under_way[service.name] += 1
+        try:
+            yield
+        finally:
+            self._under_way[service.name] -= 1
+            if not self._under_way[service.name]:
+                del self._under_way[service.name]
+
+    async def _identify(self, method: str, context: Context) -> Principal | None:
+        try:
+            return await self._callers.identify(peer_of(context))
+        except GatewayError:
+            # The catalog refuses strangers itself, and its audit log says what they asked for.
+            if method.startswith(_CATALOG) or not self._directory.has_services:
+                return None
+            self._metrics.count_refused_call("", "identity")
+            raise
+
+    def _check_quota(self, service: Principal) -> None:
+        allowance = service.allowance
+        most = allowance.concurrent_calls
+        # Before the rate: a call that is refused for this costs no token.
+        if most is not None and self._under_way[service.name] >= most:
+            self._metrics.count_refused_call(service.name, "concurrency")
+            raise Throttled(f"the service {service.name!r} has {most} calls under way, as many as it may")
+        if allowance.rate is None:
+            return
+        wait = self._buckets.take(service.name, allowance.rate)
+        if wait is not None:
+            self._metrics.count_refused_call(service.name, "rate")
+            raise Throttled(f"the service {service.name!r} calls too often", retry_after=wait)
+
+    def _note_denial(self, service: Principal, method: str, context: Context) -> None:
+        if (service.name, method) not in self._told:
+            self._told.add((service.name, method))
+            log.warning("the service %s may not call %s: such calls are refused", service.name, method)
+        if self._audit is not None:
+            called, _, name = method.partition(".")
+            event = AuditEvent(
+                id=uuid.uuid4().hex,
+                at=self._clock(),
+                kind=AuditKind.DENIAL,
+                operation=f"{called.lower()}.{name}",
+                outcome=SERVICE_REFUSED,
+                actor=service.name,
+                request_id=request_id_of(context),
+                remote=context.peer(),
+            )
+            self._audit.note(event)
+
+
+class AdmissionInterceptor(aio.ServerInterceptor):
+    """Puts a gate before our handlers on a grpc.aio server; health and reflection stay open."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> Handler:
+        handler = await continuation(handler_call_details)
+        method = handler_call_details.method
+        if handler is None or not method.startswith(OUR_METHODS):
+            return handler
+        name = method.removeprefix(OUR_METHODS).replace("/", ".")
+        if handler.unary_unary:
+            return handler._replace(unary_unary=_admit_unary(handler.unary_unary, name, self._gate))
+        return handler._replace(unary_stream=_admit_stream(handler.unary_stream, name, self._gate))
+
+
+def _admit_unary(
+    method: Callable[[Any, Context], Awaitable[Any]], name: str, gate: Gate
+) -> Callable[[Any, Context], Awaitable[Any]]:
+    async def admitted(request: Any, context: Context) -> Any:
+        with gate.entered(await gate.meet(name, context)):
+            return await method(request, context)
+
+    return admitted
+
+
+def _admit_stream(
+    method: Callable[[Any, Context], AsyncGenerator[Any]], name: str, gate: Gate
+) -> Callable[[Any, Context], AsyncIterator[Any]]:
+    async def admitted(request: Any, context: Context) -> AsyncIterator[Any]:
+        with gate.entered(await gate.meet(name, context)):
+            async with aclosing(method(request, context)) as messages:
+                async for message in messages:
+                    yield message
+
+    return admitted

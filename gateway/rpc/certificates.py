@@ -1,0 +1,68 @@
+"""The certificate files of mutual TLS, read again as they are renewed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
+
+from gateway.config.schema import TlsConfig
+from gateway.errors import InvalidArgument
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What the files held at one moment, in PEM; certificate and key belong together."""
+
+    certificate: bytes
+    key: bytes = field(repr=False)
+    authority: bytes
+
+
+class Certificates:
+    """The material in force: that of the files when they were last found to be sound."""
+
+    def __init__(self, tls: TlsConfig) -> None:
+        self._tls = tls
+        self.material = read_material(tls)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return Path(self._tls.certificate), Path(self._tls.key), Path(self._tls.ca)
+
+    def renew(self) -> bool:
+        """Take up what the files hold, and tell whether it is new; raise, and change nothing, if unsound."""
+        material = read_material(self._tls)
+        if material == self.material:
+            return False
+        self.material = material
+        return True
+
+
+def read_material(tls: TlsConfig) -> Material:
+    """Return what the files hold; refuse what grpc would take without a word, to fail at every handshake."""
+    try:
+        certificate, key = Path(tls.certificate).read_bytes(), Path(tls.key).read_bytes()
+        _check_pair(certificate, key)
+    except (OSError, ValueError, TypeError, UnsupportedAlgorithm) as exc:
+        raise InvalidArgument(
+            f"services.tls: the certificate {tls.certificate} cannot be used with the key {tls.key}; "
+            "both are PEM, and the key is not encrypted"
+        ) from exc
+    try:
+        authority = Path(tls.ca).read_bytes()
+        x509.load_pem_x509_certificates(authority)
+    except (OSError, ValueError) as exc:
+        raise InvalidArgument(f"services.tls: {tls.ca} holds no certificates in PEM") from exc
+    return Material(certificate, key, authority)
+
+
+def _check_pair(certificate: bytes, key: bytes) -> None:
+    own, *_ = x509.load_pem_x509_certificates(certificate)
+    private = load_pem_private_key(key, password=None)
+    encoding = Encoding.DER, PublicFormat.SubjectPublicKeyInfo
+    if own.public_key().public_bytes(*encoding) != private.public_key().public_bytes(*encoding):
+        raise ValueError("the key belongs to another certificate")

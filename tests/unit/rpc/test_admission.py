@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from gateway.domain.allowance import UNBOUNDED, Allowance
+from gateway.domain.audit import AuditKind
+from gateway.domain.rate import Rate
+from gateway.errors import PermissionDenied, Throttled, Unauthenticated
+from gateway.rpc.admission import Gate
+from gateway.rpc.rate import LocalBuckets
+from tests.fakes.audit import FakeAuditLog
+from tests.fakes.callers import FakeCallerMetrics, service
+from tests.fakes.catalog_store import FakeCatalogStore
+from tests.unit.services.catalog.calls import FakeClock, FakeContext
+
+RATE = Rate(requests_per_second=2, burst=3)
+
+
+@dataclass
+class Entrance:
+    """A gate, and who comes to it."""
+
+    allowance: Allowance = UNBOUNDED
+    known: bool = True
+    clock: FakeClock = field(default_factory=FakeClock)
+    metrics: FakeCallerMetrics = field(default_factory=FakeCallerMetrics)
+    audit: FakeAuditLog = field(default_factory=FakeAuditLog)
+
+    def __post_init__(self) -> None:
+        self.store = FakeCatalogStore()
+        if self.known:
+            self.store.certificates = {"billing": service("billing", self.allowance)}
+        self.gate = Gate(self.store, LocalBuckets(self.clock), self.metrics, self.audit, self.clock)
+
+    async def call(self, method: str = "Presign.Sign", names: Any = ("billing",), **context: Any) -> None:
+        with await self.enter(method, names, **context):
+            pass
+
+    async def enter(self, method: str = "Presign.Sign", names: Any = ("billing",), **context: Any) -> Any:
+        caller: Any = FakeContext(remote="ipv4:10.0.0.1:1", certificate_names=names, **context)
+        return self.gate.entered(await self.gate.meet(method, caller))
+
+
+async def test_a_service_without_bounds_calls_whatever_it_likes():
+    entrance = Entrance()
+
+    for method in ("Catalog.Resolve", "Presign.Sign", "Vending.Issue"):
+        await entrance.call(method)
+
+    assert entrance.metrics.refused == []
+
+
+async def test_a_method_that_is_not_listed_is_refused_counted_and_audited():
+    entrance = Entrance(Allowance(methods=frozenset({"Catalog.Resolve", "Vending"})))
+
+    await entrance.call("Vending.Issue")
+    with pytest.raises(PermissionDenied, match=r"'billing' may not call Presign\.Sign") as caught:
+        await entrance.call("Presign.Sign", metadata={"x-request-id": "r-1"})
+
+    assert caught.value.error_code == "SERVICE_REFUSED"
+    assert entrance.metrics.refused == [("billing", "method")]
+    (event,) = entrance.audit.noted
+    assert (event.kind, event.operation, event.actor) == (AuditKind.DENIAL, "presign.Sign", "billing")
+    assert event.request_id == "r-1"
+
+
+async def test_a_denial_is_logged_once(caplog):
+    entrance = Entrance(Allowance(methods=frozenset()))
+
+    for _ in range(3):
+        with pytest.raises(PermissionDenied):
+            await entrance.call()
+
+    assert caplog.text.count("may not call Presign.Sign") == 1
+
+
+async def test_a_burst_is_admitted_and_the_next_is_told_how_long_to_wait():
+    entrance = Entrance(Allowance(rate=RATE))
+
+    for _ in range(3):
+        await entrance.call()
+    with pytest.raises(Throttled) as caught:
+        await entrance.call()
+
+    assert caught.value.retry_after == timedelta(seconds=0.5)
+    assert entrance.metrics.refused == [("billing", "rate")]
+    entrance.clock.now += timedelta(seconds=0.5)
+    await entrance.call()
+
+
+async def test_all_methods_take_of_one_bucket():
+    entrance = Entrance(Allowance(rate=RATE))
+
+    for method in ("Catalog.Resolve", "Presign.Sign", "Vending.Issue"):
+        await entrance.call(method)
+
+    with pytest.raises(Throttled):
+        await entrance.call("Catalog.ListShares")
+
+
+async def test_a_call_too_many_at_once_is_refused_until_one_ends():
+    entrance = Entrance(Allowance(concurrent_calls=2, rate=Rate(requests_per_second=1e-9, burst=3)))
+
+    with await entrance.enter():
+        with await entrance.enter(), pytest.raises(Throttled, match="2 calls under way"):
+            await entrance.call()
+        # It cost no token of the rate, of which this is the last.
+        await entrance.call()
+
+    assert entrance.metrics.refused == [("billing", "concurrency")]
+
+
+async def test_a_call_that_fails_is_under_way_no_more():
+    entrance = Entrance(Allowance(concurrent_calls=1))
+
+    with pytest.raises(ValueError, match="oh"), await entrance.enter():
+        raise ValueError("oh")
+
+    await entrance.call()
+
+
+@pytest.mark.parametrize("method", ["Snapshot.Query", "Presign.Sign", "Vending.Issue"])
+async def test_a_stranger_is_refused_where_services_are_configured(method):
+    entrance = Entrance()
+
+    with pytest.raises(Unauthenticated, match="no configured service"):
+        await entrance.call(method, names=("stranger",))
+
+    assert entrance.metrics.refused == [("", "identity")]
+
+
+async def test_the_catalog_refuses_strangers_itself():
+    await Entrance().call("Catalog.Resolve", names=("stranger",))
+
+
+async def test_where_no_service_is_configured_grants_alone_decide():
+    await Entrance(known=False).call(names=("stranger",))
+
+
+async def test_a_peer_in_plain_text_on_this_machine_is_nobody_in_particular():
+    await Entrance(Allowance(methods=frozenset())).call(names=())
+
+
+async def test_a_certificate_without_a_name_is_a_strangers():
+    class Nameless(FakeContext):
+        def auth_context(self):
+            return {"transport_security_type": [b"ssl"]}
+
+    caller: Any = Nameless(remote="ipv4:10.0.0.1:1")
+    with pytest.raises(Unauthenticated):
+        await Entrance().gate.meet("Vending.Issue", caller)
+
+
+async def test_what_is_changed_by_a_reload_holds_from_the_next_call():
+    entrance = Entrance()
+    await entrance.call()
+
+    entrance.store.certificates = {"billing": service("billing", Allowance(methods=frozenset({"Catalog"})))}
+
+    with pytest.raises(PermissionDenied):
+        await entrance.call()
