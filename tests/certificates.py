@@ -40,11 +40,11 @@ class Authority:
     def ca(self) -> Path:
         return self.directory / "ca.pem"
 
-    def issue(self, name: str) -> TlsConfig:
-        """Return the files of a certificate for loopback whose holder is called ``name``."""
+    def issue(self, name: str, *hosts: str) -> TlsConfig:
+        """Return the files of a certificate for loopback and other hosts whose holder is called ``name``."""
         key = ec.generate_private_key(ec.SECP256R1())
         names: list[x509.GeneralName] = [
-            x509.DNSName("localhost"),
+            *(x509.DNSName(host) for host in ("localhost", *hosts)),
             x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
             x509.UniformResourceIdentifier(f"spiffe://sluice.test/{name}"),
         ]

@@ -36,6 +36,15 @@ Settings = dict[str, Any]
 _given: deque[int] = deque(maxlen=2000)
 
 
+@dataclass(frozen=True, slots=True)
+class ServerFiles:
+    """What a ``sluice serve`` is started from, as often as one likes."""
+
+    config_file: Path
+    log_file: Path
+    metrics_url: str
+
+
 @dataclass(eq=False)
 class ServerProcess:
     """One ``sluice serve`` with the files it was started from."""
@@ -86,7 +95,7 @@ class Deployment:
         """Put other top-level settings into the files of all processes, as an operator's editor would."""
         for server in self.processes.values():
             settings = yaml.safe_load(server.config_file.read_text()) | dict(change)
-            _write_yaml(server.config_file, settings)
+            write_yaml(server.config_file, settings)
 
     def logs(self) -> str:
         return "\n".join(f"== {name}\n{server.log()}" for name, server in self.processes.items())
@@ -112,7 +121,7 @@ def split(directory: Path, settings: Settings, replicas: int = 1, workers: int =
     deployment = Deployment(
         base_url=f"http://127.0.0.1:{port}/delta-sharing", directory=directory, authority=authority
     )
-    keys, shared = _split_keys(), settings.get("services", {})
+    keys, shared = split_keys(), settings.get("services", {})
     addresses = {name: [f"127.0.0.1:{free_port()}" for _ in range(replicas)] for name in SERVICES}
     common = settings | {
         "port": port,
@@ -125,10 +134,10 @@ def split(directory: Path, settings: Settings, replicas: int = 1, workers: int =
     with ExitStack() as stack:
         for name in SERVICES:
             for number, address in enumerate(addresses[name]):
-                services = shared | {"run": [name], "listen": address, "tls": _tls(authority, name)}
+                services = shared | {"run": [name], "listen": address, "tls": tls_files(authority, name)}
                 own = common | {"services": services, "keys": {"current": keys[name]}}
                 _start(stack, deployment, name if number == 0 else f"{name}-{number}", own)
-        services = shared | {"run": ["edge"], "addresses": addresses, "tls": _tls(authority, "edge")}
+        services = shared | {"run": ["edge"], "addresses": addresses, "tls": tls_files(authority, "edge")}
         http = common.get("http", {}) | {"workers": workers}
         own = common | {"services": services, "keys": {"current": keys["edge"]}, "http": http}
         _start(stack, deployment, "edge", own)
@@ -152,21 +161,34 @@ def free_port() -> int:
     raise RuntimeError("no free port below 22768")
 
 
-def _start(stack: ExitStack, deployment: Deployment, name: str, settings: Settings) -> None:
+def write_files(state: Path, settings: Settings) -> ServerFiles:
+    """Write the configuration of a process that keeps its state in a directory of its own."""
     metrics = f"127.0.0.1:{free_port()}"
-    state = deployment.directory / name
     state.mkdir(parents=True)
     config_file = state / "server.yaml"
-    _write_yaml(config_file, {"stateDir": str(state), "metrics": {"listen": metrics}, **settings})
-    log_file = state / "log"
-    with log_file.open("wb") as log:
+    write_yaml(config_file, {"stateDir": str(state), "metrics": {"listen": metrics}, **settings})
+    return ServerFiles(config_file, state / "log", f"http://{metrics}")
+
+
+def launch(name: str, files: ServerFiles) -> ServerProcess:
+    """Start a process; what one before it has logged is overwritten."""
+    with files.log_file.open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "gateway", "serve", "--config", str(config_file)],
+            [sys.executable, "-m", "gateway", "serve", "--config", str(files.config_file)],
             stdout=log,
             stderr=log,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
-    server = ServerProcess(name, config_file, log_file, process, f"http://{metrics}")
+    return ServerProcess(name, files.config_file, files.log_file, process, files.metrics_url)
+
+
+def is_ready(server: ServerProcess) -> bool:
+    # Its own log speaks for it: what answers on the port could be another program.
+    return '"serving ' in server.log() and _answers(f"{server.metrics_url}/readyz")
+
+
+def _start(stack: ExitStack, deployment: Deployment, name: str, settings: Settings) -> None:
+    server = launch(name, write_files(deployment.directory / name, settings))
     deployment.processes[name] = server
     stack.callback(server.stop)
 
@@ -174,8 +196,7 @@ def _start(stack: ExitStack, deployment: Deployment, name: str, settings: Settin
 def _wait_until_ready(deployment: Deployment) -> None:
     deadline = time.monotonic() + _START_TIMEOUT
     for server in deployment.processes.values():
-        # Its own log speaks for it: what answers on the port could be another program.
-        while not ('"serving ' in server.log() and _answers(f"{server.metrics_url}/readyz")):
+        while not is_ready(server):
             if server.process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"{server.name} did not become ready\n{deployment.logs()}")
             time.sleep(0.05)
@@ -189,19 +210,19 @@ def _answers(url: str) -> bool:
         return False
 
 
-def _write_yaml(file: Path, settings: Settings) -> None:
+def write_yaml(file: Path, settings: Settings) -> None:
     # Moved into place, so that a watcher never reads half a file.
     fresh = file.with_suffix(".new")
     fresh.write_text(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
     fresh.replace(file)
 
 
-def _tls(authority: Authority, name: str) -> dict[str, str]:
-    tls: dict[str, str] = authority.issue(name).model_dump()
+def tls_files(authority: Authority, name: str, *hosts: str) -> dict[str, str]:
+    tls: dict[str, str] = authority.issue(name, *hosts).model_dump()
     return tls
 
 
-def _split_keys() -> dict[str, dict[str, str]]:
+def split_keys() -> dict[str, dict[str, str]]:
     secret = {
         name: base64.b64encode(secrets.token_bytes(32)).decode()
         for name in ("listPage", "filePage", "refresh", "localUrl", "sealing")

@@ -7,7 +7,7 @@ import errno
 import json
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from http import HTTPStatus
@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 # What each needed service answers: ``ok``, or why it cannot serve.
 Readiness = Callable[[], Awaitable[Mapping[str, str]]]
+# Of these answers, the services without which nothing can be served.
+Missing = Callable[[Mapping[str, str]], Sequence[str]]
 
 OK: Final = "ok"
 READY_TIMEOUT: Final = timedelta(seconds=5)
@@ -38,14 +40,25 @@ _INDEX: Final = """\
 _NO_LOG: Final = cast("logging.Logger", None)
 
 
+def failing(services: Mapping[str, str]) -> Sequence[str]:
+    """Return the services that cannot serve."""
+    return sorted(name for name, state in services.items() if state != OK)
+
+
 class OpsServer:
     """Answers ``/metrics``, ``/healthz`` and ``/readyz``, and ``/`` with the list of these."""
 
     def __init__(
-        self, registry: CollectorRegistry, ready: Readiness, *, timeout: timedelta = READY_TIMEOUT
+        self,
+        registry: CollectorRegistry,
+        ready: Readiness,
+        *,
+        missing: Missing = failing,
+        timeout: timedelta = READY_TIMEOUT,
     ) -> None:
         self._registry = registry
         self._ready = ready
+        self._missing = missing
         self._timeout = timeout
         self._draining = False
         # host:port, once it listens.
@@ -87,16 +100,19 @@ class OpsServer:
         except Exception:
             log.exception("the check for readiness failed")
             return _json({"status": "not ready: the check failed", "services": {}}, status=503)
-        failing = sorted(name for name, state in services.items() if state != OK)
-        status = f"not ready: {', '.join(failing)}" if failing else OK
-        return _json({"status": status, "services": services}, status=503 if failing else 200)
+        if missing := self._missing(services):
+            return _json({"status": f"not ready: {', '.join(missing)}", "services": services}, status=503)
+        without = failing(services)
+        return _json({"status": f"without {', '.join(without)}" if without else OK, "services": services})
 
 
 @asynccontextmanager
-async def serve_ops(listen: str, registry: CollectorRegistry, ready: Readiness) -> AsyncIterator[OpsServer]:
+async def serve_ops(
+    listen: str, registry: CollectorRegistry, ready: Readiness, missing: Missing = failing
+) -> AsyncIterator[OpsServer]:
     """Serve on ``host:port`` until the block is left; port 0 takes a free one."""
     host, port = parse_listen(listen)
-    server = OpsServer(registry, ready)
+    server = OpsServer(registry, ready, missing=missing)
     runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     try:

@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -36,7 +37,7 @@ from gateway.bootstrap.certificates import show_certificates
 from gateway.bootstrap.edge import EdgeParts, Rates, public_url, serve_edge
 from gateway.bootstrap.given import Given, Operations
 from gateway.bootstrap.landing import audit_directory, shipping
-from gateway.bootstrap.readiness import Readiness
+from gateway.bootstrap.readiness import Readiness, missing
 from gateway.bootstrap.reload import Reloader
 from gateway.bootstrap.renewal import Renewals
 from gateway.bootstrap.replica import replica_name
@@ -61,6 +62,9 @@ _AUDITED: Final = frozenset({ServiceName.EDGE, ServiceName.CATALOG})
 _STORING: Final = frozenset({ServiceName.SNAPSHOT, ServiceName.PRESIGN, ServiceName.VENDING})
 # Only these hold what opens a storage for others, and so a connection to Redis.
 _ISSUING: Final = frozenset({ServiceName.PRESIGN, ServiceName.VENDING})
+
+# Who watches a service's health hears at once that it stops; what it has sent by then is still answered.
+_NOTICE: Final = timedelta(milliseconds=500)
 
 log = logging.getLogger(__name__)
 
@@ -110,6 +114,7 @@ class _Process:
         self._metrics = PrometheusMetrics(version=version("sluice-gateway"))
         self._local = LocalChannel(self._metrics)
         self._health = Health()
+        self._leaving = asyncio.Event()
         self._rates = Rates(config)
         self._renewals = Renewals(CertificateMetrics(self._metrics.registry))
         self._renewing: list[RenewingChannel] = []
@@ -187,7 +192,9 @@ class _Process:
         settings = self._config.services
         if name in self._run:
             return self._local.as_channel()
-        dial = partial(open_channel, settings.addresses[name], timeout=settings.timeout)
+        dial = partial(
+            open_channel, settings.addresses[name], timeout=settings.timeout, service=WIRE_NAMES[name]
+        )
         if self._certificates is None:
             channel = dial(None)
         else:
@@ -205,7 +212,7 @@ class _Process:
     async def start_operations(self, channels: Mapping[ServiceName, aio.Channel]) -> Operations:
         await self._stack.enter_async_context(measured_loop(self._metrics))
         await asyncio.to_thread(show_certificates, self._config, self._run, self._metrics)
-        serve = self._given.operations or partial(serve_ops, self._config.metrics.listen)
+        serve = self._given.operations or partial(serve_ops, self._config.metrics.listen, missing=missing)
         return await self._stack.enter_async_context(serve(self._metrics.registry, Readiness(channels)))
 
     async def start_edge(self, channels: Mapping[ServiceName, aio.Channel]) -> str:
@@ -222,6 +229,7 @@ class _Process:
             metrics=self._metrics,
             renewals=self._renewals,
             clock=utcnow,
+            is_leaving=self._leaving.is_set,
         )
         return await self._stack.enter_async_context(serve_edge(parts, self._given.http_sockets))
 
@@ -241,10 +249,14 @@ class _Process:
         return all(await asyncio.gather(*(channel.renew() for channel in self._renewing)))
 
     async def drain(self, ops: Operations) -> None:
+        """Say that the process stops, and serve on until those who send requests have noticed."""
         ops.drain()
+        self._leaving.set()
         if self._shipping is not None:
             self._shipping.begin_stop()
+        notice = max(self._config.drain, _NOTICE if self._health.is_watched else timedelta(0))
         await self._health.stop()
+        await asyncio.sleep(notice.total_seconds())
 
     async def _apply(self, config: Config) -> str:
         """Take up a changed configuration, all of it or nothing, and return its generation."""

@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -24,7 +24,7 @@ from gateway.domain.key import Purpose
 from gateway.domain.rate import Rate
 from gateway.edge.app import build
 from gateway.edge.handlers.files import FilesHandler
-from gateway.edge.server import Limits, Listen, serve
+from gateway.edge.server import Limits, Listen, close_connections, serve
 from gateway.edge.settings import EdgePorts, EdgeSettings, Services
 from gateway.ports import AuditLog, Clock, RateBuckets
 from gateway.v1.catalog_pb2_grpc import CatalogStub
@@ -61,6 +61,8 @@ class EdgeParts:
     metrics: PrometheusMetrics
     renewals: Renewals
     clock: Clock
+    # Whether the process was asked to stop.
+    is_leaving: Callable[[], bool]
 
 
 @asynccontextmanager
@@ -70,6 +72,7 @@ async def serve_edge(parts: EdgeParts, sockets: tuple[socket.socket, ...]) -> As
     ssl_context = None if config.ssl is None else _renewed_context(config.ssl, parts)
     listen = Listen(host=config.host, port=config.port, sockets=sockets, ssl_context=ssl_context)
     app = build(edge_settings(config, parts.rates), _services(parts.channels), _ports(parts))
+    close_connections(app, parts.is_leaving)
     async with serve(app, listen, _limits(config), grace=config.grace) as port:
         yield f"{config.host}:{port}"
 

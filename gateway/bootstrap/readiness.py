@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from grpc import aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from gateway.adapters.ops_server import OK, failing
 from gateway.bootstrap.services import WIRE_NAMES
 from gateway.config.schema import ServiceName
 
 _TIMEOUT: Final = 2.0
-_OK: Final = "ok"
+# What access by URLs and access by directories take besides the catalog.
+_MODES: Final = ((ServiceName.SNAPSHOT, ServiceName.PRESIGN), (ServiceName.VENDING,))
 
 
 class Readiness:
@@ -35,4 +37,13 @@ class Readiness:
         except aio.AioRpcError as exc:
             return f"does not answer: {exc.code().name}"
         serving = answer.status == health_pb2.HealthCheckResponse.SERVING
-        return _OK if serving else "does not serve"
+        return OK if serving else "does not serve"
+
+
+def missing(states: Mapping[str, str]) -> Sequence[str]:
+    """Return the services for want of which a process serves nothing.
+
+    Either access mode is enough to go on: were the edge not ready for want of one, both would be gone.
+    """
+    serves = any(all(states.get(name) == OK for name in mode) for mode in _MODES)
+    return () if serves and states.get(ServiceName.CATALOG, OK) == OK else failing(states)

@@ -16,6 +16,7 @@ from gateway.adapters.ops_server import OK, serve_ops
 from gateway.adapters.shared_rate import new_memory
 from gateway.adapters.worker_link import Message, received
 from gateway.adapters.worker_metrics import WorkerMetrics
+from gateway.bootstrap.readiness import missing
 from gateway.bootstrap.signals import stop_signals
 from gateway.bootstrap.worker import Inheritance
 from gateway.config.schema import Config
@@ -43,7 +44,7 @@ async def supervise(config: Config, command: Sequence[str], env: Mapping[str, st
         stack.callback(os.close, buckets)
         supervisor = Supervisor(command=command, env=env, sockets=sockets, buckets=buckets)
         ops = await stack.enter_async_context(
-            serve_ops(config.metrics.listen, supervisor.metrics.registry, supervisor.readiness)
+            serve_ops(config.metrics.listen, supervisor.metrics.registry, supervisor.readiness, missing)
         )
         supervisor.on_stop = ops.drain
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, supervisor.reload)

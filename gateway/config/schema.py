@@ -206,7 +206,7 @@ class ServicesConfig(Section):
     addresses: Mapping[ServiceName, Targets] = Field(default_factory=dict)
     tls: TlsConfig | None = None
     reflection: bool = False
-    max_connection_age: Span = timedelta(minutes=5)
+    max_connection_age: Span = timedelta(seconds=15)
     # The longest that one call between processes may take.
     timeout: Span = timedelta(seconds=30)
 
@@ -379,6 +379,8 @@ class Config(ReferenceSection):
     state_dir: str = ""
     # How long requests under way may take to finish once a stop was asked for.
     grace: Span = timedelta(seconds=30)
+    # How long a process that was asked to stop goes on taking requests, while it says that it is not ready.
+    drain: Age = timedelta(0)
 
 
 def has_views(config: Config) -> bool:

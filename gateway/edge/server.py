@@ -7,7 +7,7 @@ import errno
 import logging
 import socket
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -88,6 +88,20 @@ async def serve(
                 server.close()
     finally:
         await runner.cleanup()
+
+
+def close_connections(app: web.Application, is_leaving: Callable[[], bool]) -> None:
+    """Have the connection of every answer closed behind it from when the process is about to stop.
+
+    Whoever holds one open then would send a next request into its end.
+    """
+
+    async def close(_: web.Request, response: web.StreamResponse) -> None:
+        if is_leaving():
+            response.force_close()
+            response.headers[hdrs.CONNECTION] = "close"
+
+    app.on_response_prepare.append(close)
 
 
 def cannot_listen(host: str, port: int, exc: OSError) -> Unavailable:

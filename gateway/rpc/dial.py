@@ -22,25 +22,31 @@ _OPTIONS: Final = (
     ("grpc.enable_retries", 1),
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),
-    # A replica that comes back is used within seconds.
-    ("grpc.max_reconnect_backoff_ms", 5_000),
+    # A replica that comes back is in use a second later, so that the next one may go soon.
+    ("grpc.max_reconnect_backoff_ms", 1_000),
     ("grpc.initial_reconnect_backoff_ms", 100),
+    # When a connection ends names are looked up again, but by default not twice within half a minute.
+    ("grpc.dns_min_time_between_resolutions_ms", 1_000),
 )
 
 
 def dial(
-    addresses: str | Sequence[str], tls: TlsConfig | None, timeout: timedelta = DEFAULT_TIMEOUT
+    addresses: str | Sequence[str],
+    tls: TlsConfig | None,
+    timeout: timedelta = DEFAULT_TIMEOUT,
+    service: str = "",
 ) -> aio.Channel:
-    """Open a channel that takes turns over all addresses."""
-    return open_channel(addresses, None if tls is None else read_material(tls), timeout)
+    """Open a channel that takes turns over all addresses, or over those where the named service serves."""
+    return open_channel(addresses, None if tls is None else read_material(tls), timeout, service)
 
 
 def open_channel(
-    addresses: str | Sequence[str], material: Material | None, timeout: timedelta
+    addresses: str | Sequence[str], material: Material | None, timeout: timedelta, service: str = ""
 ) -> aio.Channel:
     """Open a channel with certificates as they are now; without any, in plain text."""
     target, authority = _target((addresses,) if isinstance(addresses, str) else tuple(addresses))
-    options: list[tuple[str, Any]] = [*_OPTIONS, ("grpc.service_config", service_config_json(timeout))]
+    options: list[tuple[str, Any]] = [*_OPTIONS]
+    options.append(("grpc.service_config", service_config_json(timeout, service)))
     if authority:
         options.append(("grpc.default_authority", authority))
     if material is None:

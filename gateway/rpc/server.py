@@ -32,6 +32,11 @@ class Health:
     def __init__(self) -> None:
         self._servicer = _HealthServicer()
 
+    @property
+    def is_watched(self) -> bool:
+        """Tell whether somebody is waiting to hear that a service stops."""
+        return self._servicer.watchers > 0
+
     def register(self, server: aio.Server) -> None:
         health_pb2_grpc.add_HealthServicer_to_server(self._servicer, server)
 
@@ -48,10 +53,15 @@ class _HealthServicer(health_aio.HealthServicer):  # type: ignore[misc]  # grpc_
     """Ends a watcher's stream with the news of the end: a server that stops would wait for it."""
 
     is_stopping = False
+    watchers = 0
 
     async def Watch(self, request: health_pb2.HealthCheckRequest, context: Any) -> None:  # noqa: N802
-        with suppress(_ToldOfTheEndError):
-            await super().Watch(request, _Watcher(self, context))
+        self.watchers += 1
+        try:
+            with suppress(_ToldOfTheEndError):
+                await super().Watch(request, _Watcher(self, context))
+        finally:
+            self.watchers -= 1
 
 
 class _Watcher:

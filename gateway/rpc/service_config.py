@@ -20,14 +20,18 @@ _RETRY_POLICY: Final = {
     "initialBackoff": "0.05s",
     "maxBackoff": "0.5s",
     "backoffMultiplier": 2,
-    "retryableStatusCodes": ["UNAVAILABLE"],
+    # The second: what reaches a server just when that has told its clients to go.
+    "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
 }
 # Once a hundred calls have failed, one more attempt for ten that succeed: retries never double an outage.
 _THROTTLING: Final = {"maxTokens": 200, "tokenRatio": 0.1}
 
 
-def service_config(timeout: timedelta = DEFAULT_TIMEOUT) -> Mapping[str, Any]:
-    """Return gRPC's service config; the timeout is that of calls whose caller sets none."""
+def service_config(timeout: timedelta = DEFAULT_TIMEOUT, service: str = "") -> Mapping[str, Any]:
+    """Return gRPC's service config; the timeout is that of calls whose caller sets none.
+
+    With a service's name calls go only to replicas that say that it serves: one about to stop says no.
+    """
     unary = [
         *({"service": service} for service in (_CATALOG, _PRESIGN, _VENDING)),
         *({"service": _SNAPSHOT, "method": method} for method in ("GetVersion", "GetMetadata")),
@@ -40,8 +44,9 @@ def service_config(timeout: timedelta = DEFAULT_TIMEOUT) -> Mapping[str, Any]:
             {"name": [{}], "retryPolicy": _RETRY_POLICY},
         ],
         "retryThrottling": _THROTTLING,
+        **({"healthCheckConfig": {"serviceName": service}} if service else {}),
     }
 
 
-def service_config_json(timeout: timedelta = DEFAULT_TIMEOUT) -> str:
-    return json.dumps(service_config(timeout), indent=2) + "\n"
+def service_config_json(timeout: timedelta = DEFAULT_TIMEOUT, service: str = "") -> str:
+    return json.dumps(service_config(timeout, service), indent=2) + "\n"

@@ -33,6 +33,8 @@ ERROR_CODE: Final = "sluice-error-code"
 RETRY_AFTER_MS: Final = "sluice-retry-after-ms"
 # What gRPC itself understands of it: a negative number forbids to try again.
 RETRY_PUSHBACK: Final = "grpc-retry-pushback-ms"
+# When to come back to a service that does not answer: by then another replica is called, or has started.
+_COME_BACK: Final = timedelta(seconds=1)
 # The services that are ours; health and reflection keep their own ways.
 OUR_METHODS: Final = "/gateway.v1."
 
@@ -81,7 +83,7 @@ def to_error(exc: aio.AioRpcError) -> errors.GatewayError:
     code = trailing.get(ERROR_CODE)
     message = exc.details() or ""
     if code is None:
-        return errors.Unavailable(_transport_message(exc.code()))
+        return errors.Unavailable(_transport_message(exc.code()), retry_after=_COME_BACK)
     if exc.code() is StatusCode.RESOURCE_EXHAUSTED:
         wait = timedelta(milliseconds=int(trailing.get(RETRY_AFTER_MS, 1000)))
         return errors.Throttled(message, retry_after=wait)

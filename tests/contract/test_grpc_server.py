@@ -21,6 +21,7 @@ from gateway.v1 import vending_pb2 as pb
 from gateway.v1 import vending_pb2_grpc
 from tests.certificates import new_authority
 from tests.fakes.metrics import FakeRpcMetrics
+from tests.name_server import running_names
 
 SERVICE = "gateway.v1.Vending"
 
@@ -49,8 +50,8 @@ async def start(stack, *, name="one", health=None, **settings) -> str:
     return f"127.0.0.1:{port}"
 
 
-async def open_channel(stack, addresses, tls=None):
-    channel = dial(addresses, tls)
+async def open_channel(stack, addresses, tls=None, service=""):
+    channel = dial(addresses, tls, service=service)
     stack.push_async_callback(channel.close)
     return channel
 
@@ -159,6 +160,58 @@ async def test_a_connection_has_a_bounded_age(stack):
     for _ in range(50):
         await asyncio.sleep(0.05)
         assert (await stub.Issue(pb.IssueRequest(), timeout=5)).credential_id == "one"
+
+
+async def test_a_replica_that_is_about_to_stop_is_sent_nothing_more(stack):
+    leaving, staying = Health(), Health()
+    for health in (leaving, staying):
+        await health.serve(SERVICE)
+    addresses = [await start(stack, name="a", health=leaving), await start(stack, name="b", health=staying)]
+    stub = vending_pb2_grpc.VendingStub(await open_channel(stack, addresses, service=SERVICE))
+    await until_answered_by(stub, {"a", "b"})
+    assert leaving.is_watched
+
+    await leaving.stop()
+
+    await until_answered_by(stub, {"b"})
+    assert {(await stub.Issue(pb.IssueRequest())).credential_id for _ in range(20)} == {"b"}
+
+
+async def test_nobody_watches_a_process_whose_callers_are_gone(stack):
+    health = Health()
+    await health.serve(SERVICE)
+    address = await start(stack, health=health)
+    channel = await open_channel(stack, address, service=SERVICE)
+    await vending_pb2_grpc.VendingStub(channel).Issue(pb.IssueRequest())
+    assert health.is_watched
+
+    await channel.close()
+
+    async with asyncio.timeout(10):
+        while health.is_watched:
+            await asyncio.sleep(0.02)
+
+
+async def test_new_addresses_behind_a_name_are_found_as_connections_grow_old(stack):
+    with running_names(["127.0.0.1"]) as names:
+        age = timedelta(seconds=1)
+        first = await start(stack, name="a", maxConnectionAge=age)
+        port = first.rpartition(":")[2]
+        stub = vending_pb2_grpc.VendingStub(
+            await open_channel(stack, f"dns://127.0.0.1:{names.port}/vending.test:{port}")
+        )
+        await until_answered_by(stub, {"a"})
+        await start(stack, name="b", listen=f"127.0.0.2:{port}", maxConnectionAge=age)
+
+        names.addresses = ("127.0.0.1", "127.0.0.2")
+
+        await until_answered_by(stub, {"a", "b"})
+
+
+async def until_answered_by(stub, replicas: set[str]) -> None:
+    async with asyncio.timeout(20):
+        while {(await stub.Issue(pb.IssueRequest())).credential_id for _ in range(6)} != replicas:
+            await asyncio.sleep(0.02)
 
 
 @pytest.mark.parametrize(

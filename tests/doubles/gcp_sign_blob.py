@@ -5,6 +5,7 @@ From "projects.serviceAccounts.signBlob" and from "Batching requests" of Google'
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import re
@@ -43,6 +44,8 @@ class BlobService:
     clock: Clock
     identity: GoogleIdentity
     faults: Faults = field(default_factory=Faults)
+    # How long a request takes, whatever it asks for.
+    delay: timedelta = timedelta(0)
     takes_batches: bool = True
     # The answers to a batch may come in any order.
     answers_backwards: bool = True
@@ -74,6 +77,7 @@ class BlobService:
 
     async def _single(self, request: web.Request) -> web.Response:
         self.requests.append(1)
+        await asyncio.sleep(self.delay.total_seconds())
         if fault := self.faults.take():
             return fault
         status, fields, headers = self._answer(
@@ -84,6 +88,7 @@ class BlobService:
     async def _batch(self, request: web.Request) -> web.Response:
         parts = split_batch(request.headers["Content-Type"], await request.read())
         self.requests.append(len(parts))
+        await asyncio.sleep(self.delay.total_seconds())
         if fault := self.faults.take():
             return fault
         if not self.takes_batches:

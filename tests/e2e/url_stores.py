@@ -20,6 +20,7 @@ from tests.doubles.azure import StorageAccount
 from tests.doubles.azure_oauth import Principal, running_login
 from tests.doubles.gcp import GoogleCloud, running_gcp
 from tests.doubles.gcp_identity import ServiceAccount
+from tests.doubles.gcp_sign_blob import BlobService
 from tests.doubles.r2 import ApiToken, running_r2
 from tests.doubles.server import Clock, serving
 from tests.stores.azurite import Azurite
@@ -43,6 +44,8 @@ class UrlStore:
     put: Put = field(repr=False)
     # The store's time, where it can be moved.
     clock: Clock | None = None
+    # Who signs its URLs, where that is a service.
+    blobs: BlobService | None = None
 
     @property
     def storage(self) -> dict[str, Any]:
@@ -279,4 +282,5 @@ def _gcs(name: str, cloud: GoogleCloud, bucket: str, options: dict[str, Any]) ->
         origin=f"{cloud.origin}/{bucket}/",
         put=lambda key, body: cloud.storage.put(bucket, key, body),
         clock=cloud.clock,
+        blobs=cloud.blobs,
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientConnectionError, ClientSession, web
 
-from gateway.edge.server import Limits, Listen, serve
+from gateway.edge.server import Limits, Listen, close_connections, serve
 from gateway.errors import Unavailable
 from tests.certificates import new_authority
 
@@ -127,3 +127,20 @@ async def test_an_idle_connection_does_not_hold_up_the_stop() -> None:
         stopping = loop.time()
     assert loop.time() - stopping < 2
     writer.close()
+
+
+async def test_connections_are_closed_behind_their_answers_once_the_process_is_leaving() -> None:
+    app, leaving = application(), asyncio.Event()
+    close_connections(app, leaving.is_set)
+    async with serve(app, Listen(), Limits()) as port, ClientSession() as session:
+        for headers, is_leaving in ((None, False), ("close", True)):
+            if is_leaving:
+                leaving.set()
+            async with session.get(f"http://127.0.0.1:{port}/") as response:
+                assert await response.text() == "here"
+                assert response.headers.get("Connection") == headers
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+        # To the end of the connection.
+        assert (await reader.read()).endswith(b"here")
+        writer.close()

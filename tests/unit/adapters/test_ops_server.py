@@ -50,6 +50,22 @@ async def client(server: OpsServer, tmp_path: Path) -> AsyncIterator[ClientSessi
     await runner.cleanup()
 
 
+async def test_a_service_that_can_be_done_without_is_named_and_no_reason_to_be_left_alone(services, tmp_path):
+    services.states["vending"] = "does not answer"
+    registry = PrometheusMetrics(version="1.2.3").registry
+    server = OpsServer(registry, services.ready, missing=lambda _: ())
+    runner = web.AppRunner(server.app(), access_log=None)
+    await runner.setup()
+    await web.UnixSite(runner, str(tmp_path / "ops")).start()
+    async with (
+        ClientSession("http://ops", connector=UnixConnector(str(tmp_path / "ops"))) as session,
+        session.get("/readyz") as answer,
+    ):
+        assert answer.status == 200
+        assert (await answer.json())["status"] == "without vending"
+    await runner.cleanup()
+
+
 async def test_the_root_lists_what_there_is_in_plain_text(client):
     async with client.get("/") as answer:
         assert answer.status == 200

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from gateway.bootstrap.readiness import Readiness
+import pytest
+
+from gateway.bootstrap.readiness import Readiness, missing
 from gateway.config.schema import ServiceName
 from gateway.rpc.local import LocalChannel
 from gateway.rpc.server import Health
@@ -28,3 +30,29 @@ async def test_each_service_answers_for_itself():
     }
     await health.stop()
     assert (await readiness())["catalog"] == "does not serve"
+
+
+ALL = ("catalog", "snapshot", "presign", "vending")
+
+
+@pytest.mark.parametrize(
+    ("down", "blocking"),
+    [
+        ((), ()),
+        (("vending",), ()),
+        (("presign",), ()),
+        (("snapshot", "presign"), ()),
+        (("catalog",), ("catalog",)),
+        (("catalog", "vending"), ("catalog", "vending")),
+        (("presign", "vending"), ("presign", "vending")),
+        (ALL, tuple(sorted(ALL))),
+    ],
+)
+def test_an_edge_is_ready_while_it_serves_one_access_mode(down, blocking):
+    assert tuple(missing({name: "gone" if name in down else "ok" for name in ALL})) == blocking
+
+
+@pytest.mark.parametrize("name", [*ALL, "workers"])
+def test_a_process_of_one_service_is_ready_with_it(name):
+    assert tuple(missing({name: "ok"})) == ()
+    assert tuple(missing({name: "does not serve"})) == (name,)

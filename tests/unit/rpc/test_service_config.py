@@ -25,8 +25,15 @@ def test_every_method_but_the_streams_has_a_timeout():
 
 def test_only_what_nobody_has_answered_is_tried_again():
     for method in service_config()["methodConfig"]:
-        assert method["retryPolicy"]["retryableStatusCodes"] == ["UNAVAILABLE"]
+        assert method["retryPolicy"]["retryableStatusCodes"] == ["UNAVAILABLE", "CANCELLED"]
         assert "hedgingPolicy" not in method
+
+
+def test_calls_go_to_replicas_that_say_they_serve_where_the_service_is_named():
+    named = service_config(service="gateway.v1.Vending")
+
+    assert named["healthCheckConfig"] == {"serviceName": "gateway.v1.Vending"}
+    assert "healthCheckConfig" not in service_config()
 
 
 def test_a_timeout_is_written_as_grpc_reads_it():

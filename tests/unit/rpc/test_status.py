@@ -28,6 +28,7 @@ def test_a_status_without_our_code_came_from_the_transport(code):
     error = to_error(aio.AioRpcError(code, aio.Metadata(), aio.Metadata(), "internal detail"))
 
     assert isinstance(error, errors.Unavailable)
+    assert error.retry_after == timedelta(seconds=1)
     assert "internal detail" not in error.message
 
 

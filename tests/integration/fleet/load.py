@@ -1,0 +1,139 @@
+"""Requests at a steady rate, the same mix each time, each followed to its end and judged."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from itertools import count, cycle
+
+from tests.integration.fleet.client import Client, Trouble, sessions, to_trouble
+from tests.integration.fleet.judge import Wrong
+from tests.integration.fleet.lake import Lake
+from tests.integration.fleet.tally import Setback, Tally
+
+STREAMS = ("query", "slow query")
+URL_MODE = ("metadata", "query", "slow query", "file")
+DIR_MODE = ("credential",)
+LISTS = ("shares", "tables")
+# Of an odd length: whoever asks for something asks for something else the next time.
+MIX = (
+    *("query", "query", "credential", "shares", "metadata", "file", "query", "credential", "tables"),
+    *("slow query", "credential", "metadata", "file", "query", "credential", "shares", "file"),
+)
+_OPERATIONS: dict[str, Callable[[Client], Awaitable[None]]] = {
+    "shares": Client.shares,
+    "tables": Client.tables,
+    "metadata": Client.metadata,
+    "query": Client.query,
+    "slow query": Client.slow_query,
+    "file": Client.file,
+    "credential": Client.credential,
+}
+# The official client in Python tries for as long, with pauses that double from a tenth of a second on. Ours
+# stop doubling, as a test waits for the last of them.
+PATIENCE = 100.0
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 2.0
+# The table grows with every so many requests.
+_REQUESTS_PER_COMMIT = 50
+# Longer than a client tries: what is not answered by then is lost.
+_SETTLED = PATIENCE + 50
+
+
+class Load:
+    """A crowd of recipients; the number of a request says who asks for what."""
+
+    def __init__(self, lake: Lake, clients: Sequence[Client], *, patience: float) -> None:
+        self.tally = Tally()
+        self._lake = lake
+        self._clients = clients
+        self._patience = patience
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def send(self, rate: float, mix: Sequence[str] = MIX) -> None:
+        """Send so many a second, however long answers take, until cancelled."""
+        started, operations = time.monotonic(), cycle(mix)
+        for number in count():
+            await asyncio.sleep(max(started + number / rate - time.monotonic(), 0))
+            if number % _REQUESTS_PER_COMMIT == _REQUESTS_PER_COMMIT - 1:
+                await asyncio.to_thread(self._lake.grow)
+            client = self._clients[number % len(self._clients)]
+            task = asyncio.create_task(self._follow(client, next(operations)))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def answered(self, more: int = 1, *, of: Sequence[str] | None = None) -> None:
+        """Wait until so many more requests have been answered."""
+        aim = self.tally.count("answered", of) + more
+        async with asyncio.timeout(PATIENCE):
+            while self.tally.count("answered", of) < aim:
+                await asyncio.sleep(0.05)
+
+    async def settle(self) -> None:
+        """Wait for all that is under way."""
+        tasks = set(self._tasks)
+        if tasks:
+            await asyncio.wait(tasks, timeout=_SETTLED)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _follow(self, client: Client, operation: str) -> None:
+        self.tally.sent[operation] += 1
+        self.tally.under_way += 1
+        outcome = "lost"
+        try:
+            outcome = await self._ask(client, operation)
+        finally:
+            self.tally.outcomes[outcome][operation] += 1
+            self.tally.under_way -= 1
+
+    async def _ask(self, client: Client, operation: str) -> str:
+        pause, give_up_at = _FIRST_PAUSE, time.monotonic() + self._patience
+        while True:
+            began_at = time.monotonic()
+            try:
+                await _OPERATIONS[operation](client)
+            except Wrong as exc:
+                self.tally.faults.append(f"{operation}: {exc}")
+                return "wrong"
+            except Exception as exc:
+                trouble = to_trouble(exc)
+                if trouble is None:
+                    raise
+                self._note(operation, trouble, began_at)
+                if not trouble.is_passing or time.monotonic() > give_up_at:
+                    return "failed"
+                self.tally.retried[operation] += 1
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+            else:
+                return "answered"
+
+    def _note(self, operation: str, trouble: Trouble, began_at: float) -> None:
+        self.tally.setbacks.append(
+            Setback(operation, trouble.reason, began_at, time.monotonic(), trouble.says_when)
+        )
+
+
+@asynccontextmanager
+async def under_load(
+    base_url: str, lake: Lake, *, rate: float, patience: float = PATIENCE, mix: Sequence[str] = MIX
+) -> AsyncIterator[Load]:
+    """Send requests while the block runs, then wait for the last of their answers.
+
+    Without patience nobody comes back: what fails is seen to fail.
+    """
+    async with sessions() as session:
+        clients = [Client(base_url, lake, recipient, session) for recipient in lake.recipients]
+        load = Load(lake, clients, patience=patience)
+        sending = asyncio.create_task(load.send(rate, mix))
+        try:
+            yield load
+        finally:
+            sending.cancel()
+            with suppress(asyncio.CancelledError):
+                await sending
+            await load.settle()

@@ -1,0 +1,26 @@
+"""The replicas of a service are replaced one after the other, as a rollout does it, under load."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.components import ENVOY, SPLIT, VALKEY
+from tests.integration.fleet.metrics import until_at_work
+from tests.integration.fleet.replicas import ALL
+
+pytestmark = pytest.mark.component(SPLIT, ENVOY, VALKEY)
+
+
+@pytest.mark.parametrize("service", ALL)
+async def test_rolling_restart_costs_no_request_and_no_attempt(fleet, tell, service):
+    async with fleet.loaded() as load:
+        await load.answered(20)
+        for replica in fleet.of(service):
+            await fleet.replicas.restart(replica)
+            # The next one may go when this one is in use.
+            await until_at_work(replica)
+        await load.answered(20)
+    tell(f"rolling restart: {service}", load.tally)
+    assert load.tally.faults == []
+    assert load.tally.count("answered") == load.tally.count("sent")
+    assert load.tally.reasons() == {}
