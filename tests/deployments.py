@@ -94,7 +94,7 @@ class Deployment:
 
 @contextmanager
 def all_in_one(directory: Path, settings: Settings) -> Iterator[Deployment]:
-    """Run everything in one process, at the ports and under the public address that the settings name, if any."""
+    """Run everything in one process, at the ports and under the public address of the settings, if any."""
     port = settings.get("port") or free_port()
     deployment = Deployment(base_url=f"http://127.0.0.1:{port}/delta-sharing", directory=directory)
     with ExitStack() as stack:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,6 +61,11 @@ def place_nginx(
     place("nginx", directory, authority, own | dict(changes or {}))
     put_nginx_edges(directory, edges)
     (directory / "temp").mkdir(exist_ok=True)
+
+
+def reload_nginx(front: Front) -> None:
+    """Have it read its files again."""
+    front.server.process.send_signal(signal.SIGHUP)
 
 
 def put_nginx_edges(directory: Path, edges: Sequence[EdgeAddress]) -> None:

@@ -8,11 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import cycle
 
 from tests.http import eventually
 from tests.proxies.front import Front
 
-_CLIENTS = 4
+# Below the rates of the shipped configurations.
+_PAUSE = 0.03
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +45,12 @@ class Load:
 
 
 @contextmanager
-def load(front: Front, token: str, questions: Sequence[Question]) -> Iterator[Load]:
-    """Ask until the block is left, with a few clients at a time."""
+def load(front: Front, token: str, clients_questions: Sequence[Sequence[Question]]) -> Iterator[Load]:
+    """Ask until the block is left, with a client for each list of questions."""
     counts, stop = Load(), threading.Event()
     clients = [
-        threading.Thread(target=_ask, args=(front, token, questions[n:] + questions[:n], counts, stop))
-        for n in range(_CLIENTS)
+        threading.Thread(target=_ask_on, args=(front, token, questions, counts, stop))
+        for questions in clients_questions
     ]
     for client in clients:
         client.start()
@@ -60,23 +62,27 @@ def load(front: Front, token: str, questions: Sequence[Question]) -> Iterator[Lo
             client.join()
 
 
-def _ask(
+def _ask_on(
     front: Front, token: str, questions: Sequence[Question], counts: Load, stop: threading.Event
 ) -> None:
     connection = front.connect()
-    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    while not stop.is_set():
-        for question in questions:
-            failure = ""
-            try:
-                body = b"{}" if question.method == "POST" else None
-                connection.request(question.method, question.path, body, headers)
-                response = connection.getresponse()
-                answer = response.read()
-                if response.status != http.client.OK or not question.is_answered(answer):
-                    failure = f"{response.status}, {len(answer)} bytes"
-            except (OSError, http.client.HTTPException) as exc:
-                failure = repr(exc)
-                connection.close()
-            counts.count(question, failure)
+    for question in cycle(questions):
+        try:
+            counts.count(question, _ask(connection, question, token))
+        except (OSError, http.client.HTTPException) as exc:
+            counts.count(question, repr(exc))
+            connection.close()
+        if stop.wait(_PAUSE):
+            break
     connection.close()
+
+
+def _ask(connection: http.client.HTTPSConnection, question: Question, token: str) -> str:
+    """Return what is wrong with the answer, or nothing."""
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    connection.request(question.method, question.path, b"{}" if question.method == "POST" else None, headers)
+    response = connection.getresponse()
+    answer = response.read()
+    if response.status == http.client.OK and question.is_answered(answer):
+        return ""
+    return f"{response.status}, {len(answer)} bytes"
