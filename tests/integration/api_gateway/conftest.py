@@ -57,7 +57,7 @@ def recording_front(start, two_recording_edges, authority, tmp_path_factory) -> 
 
 
 @pytest.fixture
-def recorded(two_recording_edges, recording_front) -> list[RecordingEdge]:
+def recorded(two_recording_edges: list[RecordingEdge], recording_front) -> list[RecordingEdge]:
     """The two, as they were before any test used them, and neither left alone for what it did then."""
     for edge in two_recording_edges:
         edge.reset()

@@ -53,7 +53,7 @@ TURN_ON = {"envoy": turn_on_envoy, "nginx": turn_on_nginx}
 
 
 @pytest.fixture
-def recorded(two_recording_edges) -> list[RecordingEdge]:
+def recorded(two_recording_edges: list[RecordingEdge]) -> list[RecordingEdge]:
     for edge in two_recording_edges:
         edge.reset()
     return two_recording_edges
@@ -84,9 +84,9 @@ def test_a_valid_token_passes_and_reaches_the_edge_as_it_is(front: Front, record
         bearer(token(iss="https://evil.example")),
         bearer(token(aud="https://other.example")),
         bearer(token(ec.generate_private_key(ec.SECP256R1()))),
-        bearer(jwt.encode({"iss": ISSUER, "aud": AUDIENCE, "exp": int(time.time()) + 600}, None, "none")),
+        bearer(token().rpartition(".")[0] + "."),
     ],
-    ids=["none", "opaque", "expired", "other issuer", "other audience", "other key", "unsigned"],
+    ids=["none", "opaque", "expired", "other issuer", "other audience", "other key", "without its signature"],
 )
 @pytest.mark.parametrize("path", [SHARES, PREFIX, f"{PREFIX}/files/../shares", f"{PREFIX}/files%2F../shares"])
 def test_whoever_has_no_valid_one_does_not_reach_an_edge(front: Front, recorded, path: str, headers) -> None:

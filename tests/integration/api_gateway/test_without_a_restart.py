@@ -56,7 +56,7 @@ def common_name(front: Front) -> str:
         assert isinstance(connection.sock, ssl.SSLSocket)
         shown = connection.sock.getpeercert()
         assert shown is not None
-        return str(dict(part[0] for part in shown["subject"])["commonName"])  # type: ignore[misc, index]
+        return str(dict(part[0] for part in shown["subject"])["commonName"])  # type: ignore[misc]
     finally:
         connection.close()
 
