@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.certificates import Authority
+from tests.http import eventually
 from tests.installed import installed
 from tests.proxies.front import EdgeAddress, Front, Ports, place
 from tests.stores.process import listens, running
@@ -64,8 +65,24 @@ def place_nginx(
 
 
 def reload_nginx(front: Front) -> None:
-    """Have it read its files again."""
+    """Have it read its files again, and wait until only those take connections that have."""
+    before = _workers(front)
     front.server.process.send_signal(signal.SIGHUP)
+    eventually(lambda: not before & _workers(front))
+
+
+def _workers(front: Front) -> set[str]:
+    """Return the processes that take connections; the others say in their titles that they are leaving."""
+    master = front.server.pid
+    found = Path(f"/proc/{master}/task/{master}/children").read_text().split()
+    return {pid for pid in found if not _is_leaving(pid)}
+
+
+def _is_leaving(pid: str) -> bool:
+    try:
+        return b"shutting down" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except FileNotFoundError:
+        return True
 
 
 def put_nginx_edges(directory: Path, edges: Sequence[EdgeAddress]) -> None:

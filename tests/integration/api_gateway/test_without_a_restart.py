@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import ssl
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
 import pytest
 
+from tests.components import NGINX
 from tests.contract.http.deployments import InProcess, fakes
 from tests.http import eventually
 from tests.integration.api_gateway.conftest import new_ports
@@ -17,6 +19,7 @@ from tests.proxies.front_nginx import put_nginx_edges, reload_nginx
 from tests.proxies.gate import Gate
 from tests.proxies.recording_edge import RecordingEdge
 from tests.proxies.stream import streaming
+from tests.stores.process import listens
 
 FILES = 2500
 
@@ -77,6 +80,23 @@ def test_a_stream_is_finished_by_the_edge_that_began_it_while_others_take_over(
         gate.let_pass(2)
         stream.read_to_end()
     assert len(stream.lines) == 2 + FILES
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param("nginx", marks=[pytest.mark.component(NGINX), pytest.mark.system])], indirect=True
+)
+def test_an_nginx_that_is_told_to_quit_finishes_its_streams(front: Front, gateway: InProcess) -> None:
+    gate = gateway.services.snapshot.gate = Gate(1, gateway.loop)
+    headers = {"Authorization": f"Bearer {gateway.gateway.token}", "Content-Type": "application/json"}
+    url = f"{front.base_url}{gateway.gateway.large.path}/query"
+    with streaming(url, headers, tls=front.tls()) as stream:
+        stream.read_lines(2)
+        front.server.process.send_signal(signal.SIGQUIT)
+        eventually(lambda: not listens(front.ports.recipients))
+        gate.let_pass(2)
+        stream.read_to_end()
+    assert len(stream.lines) == 2 + FILES
+    assert front.server.process.wait(30) == 0
 
 
 def is_passed_on(front: Front, edges: Sequence[RecordingEdge]) -> bool:
