@@ -131,7 +131,7 @@ def _check_network(text: str, path: Path, report: Report) -> None:
     if not network.prefixlen:
         report.warn(
             path,
-            f"is {text}, which is everybody: clients could choose the address that the audit log has of them; "
+            f"is {text}, which is everybody: clients could choose the address that stands in the audit log; "
             "name the proxies",
         )
 
