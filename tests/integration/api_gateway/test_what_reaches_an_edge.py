@@ -51,6 +51,14 @@ def test_a_path_arrives_as_it_was_sent(recording_front: Front, recorded, path: s
     assert only(recorded).target == path
 
 
+@pytest.mark.parametrize("path", ["/x/../shares", "/./shares", "/x/%2E%2e/shares", "/x/.%2e/shares?a=b"])
+def test_no_dot_segment_is_left_to_the_edge_to_resolve(recording_front: Front, recorded, path: str) -> None:
+    # Envoy resolves them, nginx refuses them.
+    assert recording_front.ask(PREFIX + path).status in {200, 400}
+    targets = {asked.target.partition("?")[0] for edge in recorded for asked in edge.asked}
+    assert targets <= {f"{PREFIX}/shares"}
+
+
 def test_the_address_is_the_one_that_the_client_called_from_whatever_it_says(
     recording_front: Front, recorded
 ) -> None:
