@@ -103,11 +103,11 @@ class Deployment:
 
 @contextmanager
 def all_in_one(directory: Path, settings: Settings) -> Iterator[Deployment]:
-    """Run everything in one process."""
-    port = free_port()
+    """Run everything in one process, at the ports and under the public address of the settings, if any."""
+    port = settings.get("port") or free_port()
     deployment = Deployment(base_url=f"http://127.0.0.1:{port}/delta-sharing", directory=directory)
     with ExitStack() as stack:
-        own = settings | {"port": port, "publicUrl": deployment.base_url}
+        own = {"publicUrl": deployment.base_url} | settings | {"port": port}
         _start(stack, deployment, "edge", own)
         _wait_until_ready(deployment)
         yield deployment
@@ -163,7 +163,7 @@ def free_port() -> int:
 
 def write_files(state: Path, settings: Settings) -> ServerFiles:
     """Write the configuration of a process that keeps its state in a directory of its own."""
-    metrics = f"127.0.0.1:{free_port()}"
+    metrics = settings.get("metrics", {}).get("listen") or f"127.0.0.1:{free_port()}"
     state.mkdir(parents=True)
     config_file = state / "server.yaml"
     write_yaml(config_file, {"stateDir": str(state), "metrics": {"listen": metrics}, **settings})

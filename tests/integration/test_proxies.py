@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
 from urllib.parse import urlsplit
 
 import pytest
@@ -18,6 +16,7 @@ from tests.components import CURL, ENVOY, NGINX
 from tests.contract.http.deployments import InProcess, fakes
 from tests.proxies.clients import READERS, Broken
 from tests.proxies.envoy import running_envoy
+from tests.proxies.gate import Gate
 from tests.proxies.nginx import running_nginx
 from tests.proxies.proxy import Proxy
 from tests.proxies.stream import streaming
@@ -58,26 +57,6 @@ def proxy(request, gateway: InProcess, tmp_path_factory) -> Iterator[Proxy]:
     assert upstream is not None
     with PROXIES[request.param](directory, upstream) as started:
         yield started
-
-
-class Gate(asyncio.Semaphore):
-    """Lets pages pass, one by one, and knows who waits."""
-
-    def __init__(self, pages: int, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(pages)
-        self._home = loop
-        self.waiting = 0
-
-    async def acquire(self) -> Literal[True]:
-        self.waiting += 1
-        try:
-            return await super().acquire()
-        finally:
-            self.waiting -= 1
-
-    def let_pass(self, pages: int = 1) -> None:
-        for _ in range(pages):
-            self._home.call_soon_threadsafe(self.release)
 
 
 @dataclass(frozen=True)

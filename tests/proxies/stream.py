@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import socket
+import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from urllib.parse import urlsplit
@@ -44,7 +45,9 @@ class Stream:
 
 
 @contextmanager
-def streaming(url: str, headers: Mapping[str, str], *, receive_buffer: int = 0) -> Iterator[Stream]:
+def streaming(
+    url: str, headers: Mapping[str, str], *, receive_buffer: int = 0, tls: ssl.SSLContext | None = None
+) -> Iterator[Stream]:
     """Ask for an answer, and give it when its head has come."""
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=_PATIENCE)
@@ -53,7 +56,7 @@ def streaming(url: str, headers: Mapping[str, str], *, receive_buffer: int = 0) 
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
     sock.settimeout(_PATIENCE)
     sock.connect((parts.hostname, parts.port))
-    connection.sock = sock
+    connection.sock = sock = sock if tls is None else tls.wrap_socket(sock, server_hostname=parts.hostname)
     try:
         connection.request("POST", parts.path, b"{}", dict(headers))
         response = connection.getresponse()

@@ -124,9 +124,16 @@ def _check_metrics(config: Config, report: Report) -> None:
 
 def _check_network(text: str, path: Path, report: Report) -> None:
     try:
-        ipaddress.ip_network(text)
+        network = ipaddress.ip_network(text)
     except ValueError:
         report.fault(path, "must be an IP address or network, such as 10.0.0.0/8", text)
+        return
+    if not network.prefixlen:
+        report.warn(
+            path,
+            f"is {text}, which is everybody: clients could choose the address that stands in the audit log; "
+            "name the proxies",
+        )
 
 
 def _check_ssl(ssl: SslConfig, report: Report) -> None:

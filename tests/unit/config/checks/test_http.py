@@ -87,6 +87,14 @@ def test_proxies_are_addresses_or_networks(faults_of):
     assert list(faults) == ["http.trustedProxies[2]", "http.trustedProxies[3]"]
 
 
+@pytest.mark.parametrize(
+    ("network", "warned"), [("0.0.0.0/0", True), ("'::/0'", True), ("10.0.0.0/8", False)]
+)
+def test_everybody_as_a_proxy_is_warned_of(read_text, network, warned):
+    draft = read_text(f"http: {{trustedProxies: [{network}]}}")
+    assert any(warning.startswith("http.trustedProxies[0]") for warning in draft.warnings) is warned
+
+
 def test_tls_needs_files_that_can_be_read(faults_of, tmp_path):
     pem = tmp_path / "a.pem"
     pem.write_text("x")
