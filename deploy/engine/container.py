@@ -54,6 +54,7 @@ class Container:
         yield f"mount -t tmpfs -o mode=0755,nosuid tmpfs {root}/dev"
         for name in _DEVICES:
             yield f"touch {root}/dev/{name}; mount --bind /dev/{name} {root}/dev/{name}"
+        yield f"mkdir {root}/dev/shm; mount -t tmpfs -o mode=1777,nosuid,nodev,noexec,size=64m tmpfs {root}/dev/shm"
         yield f"mount -t tmpfs -o mode=0755 tmpfs {root}/run"
         for place in self.tmpfs:
             yield f"mkdir -p {root}{place}; mount -t tmpfs -o mode=1777,nosuid,nodev tmpfs {root}{place}"
@@ -65,7 +66,7 @@ class Container:
 
     def _bind(self, place: str, source: Path) -> Iterator[str]:
         target = f"{quote(self.root)}{place}"
-        # What is laid below a folder in memory has no place yet; elsewhere the tree has to have one.
+        # What is laid below a folder in memory has no place yet; for the rest see ``with_places``.
         made = f"mkdir -p {target}" if source.is_dir() else f"mkdir -p $(dirname {target}); touch {target}"
         yield f"[ -e {target} ] || {{ {made}; }}"
         yield f"mount --bind {quote(source)} {target}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -47,6 +47,19 @@ class Image:
                 yield f"mount -o remount,bind,ro {quote(root / part)}"
                 continue
             yield f"mount -t overlay overlay -o {shlex.quote(options)} {quote(root / part)}"
+
+    def with_places(self, layer: Path, places: Mapping[str, Path]) -> Image:
+        """Return an image in which there is something at each place for another to be laid over."""
+        self.new_layer(layer)
+        for place, source in places.items():
+            part = max((part for part in self.base if Path(place[1:]).is_relative_to(part)), key=len)
+            target = layer / name_of(part) / Path(place[1:]).relative_to(part)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                target.mkdir(exist_ok=True)
+            else:
+                target.touch()
+        return replace(self, layers=(layer, *self.layers))
 
     def new_layer(self, place: Path) -> Path:
         """Make the folders that a layer is written to."""
