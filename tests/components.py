@@ -34,6 +34,10 @@ DELTA_KERNEL = "Delta Kernel, from Maven"
 AZURE_DOUBLE = "verifying double of Azure, before Azurite"
 GCP_DOUBLE = "verifying double of GCP, before fake-gcs-server"
 R2_DOUBLE = "verifying double of R2, before SeaweedFS"
+IMAGE = "the image, built and run without an engine"
+COMPOSE = "the compose file's containers, run without an engine"
+DOCKER_COMPOSE = "Docker Compose 5.6.0, reading the compose file"
+HADOLINT = "hadolint 2.15.1"
 
 # A component is named here, so that the table has its line even when nothing that uses it was collected.
 EXPECTED = (
@@ -44,6 +48,7 @@ EXPECTED = (
     *(VALKEY, REDIS, TOXIPROXY),
     *(ENVOY, NGINX),
     *(SCHEMATHESIS, BUF, CURL),
+    *(IMAGE, COMPOSE, DOCKER_COMPOSE, HADOLINT),
 )
 
 

