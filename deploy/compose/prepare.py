@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,8 +45,8 @@ WRITTEN: Final = (
 )
 
 
-def main() -> int:
-    arguments = _parse_arguments()
+def main(given: Sequence[str] | None = None) -> int:
+    arguments = _parse_arguments(given)
     place: Path = arguments.place
     if place.exists() and not arguments.force:
         sys.stderr.write(
@@ -71,13 +71,13 @@ def main() -> int:
     return 0
 
 
-def _parse_arguments() -> argparse.Namespace:
+def _parse_arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description="Make the keys, certificates and sample of the compose file."
     )
     parser.add_argument("--place", type=Path, default=FOLDER / "generated", help=argparse.SUPPRESS)
     parser.add_argument("--force", action="store_true", help="replace what was made before")
-    return parser.parse_args()
+    return parser.parse_args(given)
 
 
 def _fill(place: Path) -> str:

@@ -87,7 +87,8 @@ def _remove(places: Iterable[Path]) -> None:
 def _strip(packages: Path) -> None:
     # Those in *.libs were moved there by a tool whose layout strip is known to break.
     files = [file for file in packages.rglob("*.so") if not file.parent.name.endswith(".libs")]
-    subprocess.run(["strip", "--strip-unneeded", *map(str, files)], check=True)  # noqa: S603, S607
+    if files:
+        subprocess.run(["strip", "--strip-unneeded", *map(str, files)], check=True)  # noqa: S603, S607
 
 
 def _compile(place: Path) -> None:
