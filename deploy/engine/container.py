@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +32,7 @@ class Container:
     writable: Mapping[str, Path] = field(default_factory=dict)
     # A network namespace by its name; without one, the machine's own network.
     network: str = ""
+    hostname: str = "container"
 
     def command_line(self) -> list[str]:
         """Return what to start; the process keeps its number, so that a signal reaches the container's."""
@@ -41,14 +42,11 @@ class Container:
 
     def health_command_line(self) -> list[str]:
         """Return what runs the image's health check in the same surroundings."""
-        check = self.image.settings.healthcheck
-        return Container(
-            image=self.image, root=self.root, entrypoint=check, command=(), env=self.env, user=self.user,
-            tmpfs=self.tmpfs, read_only=self.read_only, writable=self.writable, network=self.network,
-        ).command_line()  # fmt: skip
+        return replace(self, entrypoint=self.image.settings.healthcheck, command=()).command_line()
 
     def _mounts(self) -> Iterator[str]:
         root = quote(self.root)
+        yield f"hostname {shlex.quote(self.hostname)}"
         yield from self.image.mounts(self.root)
         yield f"mount -t proc -o nosuid,nodev,noexec proc {root}/proc"
         yield f"mount -t tmpfs -o mode=0755,nosuid tmpfs {root}/dev"

@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterable
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ def main() -> int:
     arguments = _parse_arguments()
     bom = _environment(arguments.prefix / "bin" / "python", arguments.pyproject)
     _add_hashes(bom["components"], _hashes(arguments.reports.glob("*.json")))
+    _add_licences(bom["components"], arguments.prefix)
     bom["components"].append(_base(arguments.base))
     text = json.dumps(bom, indent=1, sort_keys=True)
     if fault := JsonStrictValidator(VERSION).validate_str(text):
@@ -68,6 +70,16 @@ def _add_hashes(components: list[Document], hashes: dict[str, str]) -> None:
         key = f"{_canonical(component['name'])} {component.get('version')}"
         if key in hashes:
             component["hashes"] = [{"alg": "SHA-256", "content": hashes[key]}]
+
+
+def _add_licences(components: list[Document], prefix: Path) -> None:
+    """Name the licences that packages give in words of their own, which the tool leaves out."""
+    places = [str(place) for place in prefix.glob("lib/python3*/site-packages")]
+    said = {_canonical(one.name): one.metadata["License"] for one in distributions(path=places)}
+    for component in components:
+        words = said.get(_canonical(component["name"]))
+        if words and not component.get("licenses"):
+            component["licenses"] = [{"license": {"name": words, "acknowledgement": "declared"}}]
 
 
 def _base(image: str) -> Document:

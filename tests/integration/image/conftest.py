@@ -24,26 +24,26 @@ from tests.stores.redis import valkey_program
 
 
 @pytest.fixture(scope="session")
-def image_folder(tmp_path_factory) -> Path:
+def image_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if os.geteuid() != 0:
         pytest.fail("building an image without an engine takes mounts, and those root", pytrace=False)
     return tmp_path_factory.mktemp("i")
 
 
 @pytest.fixture(scope="session")
-def image(image_folder) -> Image:
+def image(image_folder: Path) -> Image:
     """The image of the gateway, by its Dockerfile."""
     return build(image_folder / "b", "gateway")
 
 
 @pytest.fixture(scope="session")
-def machine(image) -> Image:
+def machine(image: Image) -> Image:
     """The machine alone, which stands in for the bases of other images."""
     return replace(image, layers=image.layers[-1:], settings=Settings())
 
 
 @pytest.fixture(scope="session")
-def prepared(tmp_path_factory) -> Path:
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the folder ``deploy`` in which the compose file's keys and sample were made."""
     place = tmp_path_factory.mktemp("deploy") / "deploy"
     shutil.copytree(ROOT / "deploy", place, ignore=shutil.ignore_patterns("generated", ".env", "__pycache__"))
@@ -54,9 +54,9 @@ def prepared(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def project(prepared) -> dict[str, Any]:
+def project(prepared: Path) -> dict[str, Any]:
     """The compose file as Docker Compose understands it."""
-    command = [installed("docker-compose"), "--file", "compose.yaml", "config", "--format", "json"]
+    command = [str(installed("docker-compose")), "--file", "compose.yaml", "config", "--format", "json"]
     done = subprocess.run(
         command, cwd=prepared / "compose", capture_output=True, text=True, check=False, env=_bare()
     )
@@ -66,7 +66,7 @@ def project(prepared) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def stack(project, image, machine, image_folder) -> Iterator[Stack]:
+def stack(project: dict[str, Any], image: Image, machine: Image, image_folder: Path) -> Iterator[Stack]:
     """Everything that the compose file starts but Grafana, which no registry of packages has."""
     foreign = {
         "chrislusf/seaweedfs": Foreign({"weed": Path(sys.prefix, "bin", "weed")}),

@@ -174,6 +174,7 @@ class Starter:
             read_only=read_only,
             writable=writable,
             network=member.namespace,
+            hostname=service.get("hostname") or own_name,
         )
 
     def _mounts(
