@@ -36,7 +36,7 @@ GCP_DOUBLE = "verifying double of GCP, before fake-gcs-server"
 R2_DOUBLE = "verifying double of R2, before SeaweedFS"
 IMAGE = "the image, built and run without an engine"
 COMPOSE = "the compose file's containers, run without an engine"
-DOCKER_COMPOSE = "Docker Compose 5.6.0, reading the compose file"
+COMPOSE_GO = "compose-go 2.16.2, Docker Compose's own reader"
 HADOLINT = "hadolint 2.15.1"
 
 # A component is named here, so that the table has its line even when nothing that uses it was collected.
@@ -48,7 +48,7 @@ EXPECTED = (
     *(VALKEY, REDIS, TOXIPROXY),
     *(ENVOY, NGINX),
     *(SCHEMATHESIS, BUF, CURL),
-    *(IMAGE, COMPOSE, DOCKER_COMPOSE, HADOLINT),
+    *(IMAGE, COMPOSE, COMPOSE_GO, HADOLINT),
 )
 
 

@@ -55,8 +55,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def project(prepared: Path) -> dict[str, Any]:
-    """The compose file as Docker Compose understands it."""
-    command = [str(installed("docker-compose")), "--file", "compose.yaml", "config", "--format", "json"]
+    """The compose file as Docker Compose's own library understands it."""
+    command = [str(installed("compose")), "compose.yaml"]
     done = subprocess.run(
         command, cwd=prepared / "compose", capture_output=True, text=True, check=False, env=_bare()
     )

@@ -7,12 +7,12 @@ import time
 
 import pytest
 
-from tests.components import CLIENT, COMPOSE, DOCKER_COMPOSE, ENVOY, SEAWEEDFS, VALKEY
+from tests.components import CLIENT, COMPOSE, COMPOSE_GO, ENVOY, SEAWEEDFS, VALKEY
 from tests.repository import ROOT
 
 pytestmark = [
     pytest.mark.system,
-    pytest.mark.component(COMPOSE, DOCKER_COMPOSE, CLIENT, ENVOY, SEAWEEDFS, VALKEY),
+    pytest.mark.component(COMPOSE, COMPOSE_GO, CLIENT, ENVOY, SEAWEEDFS, VALKEY),
 ]
 
 READER = ROOT / ".venv-client" / "bin" / "python"
