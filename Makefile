@@ -9,6 +9,9 @@ BENCH ?=
 DEMO ?=
 # Which programs `make components` installs.
 COMPONENTS ?= all
+# Which image `make image` builds, gateway or pipeline, and what it is called; sluice:VERSION when empty.
+TARGET ?= gateway
+IMAGE ?=
 # 0 leaves the demo's S3 store out, and does not install it.
 S3 ?= 1
 # 1 has the demo share a view and count usage, for `make worker` beside it.
@@ -30,7 +33,7 @@ client_ready := .venv-client/.ready
 
 .DEFAULT_GOAL := help
 .PHONY: help run worker test test-fast test-all test-integration test-e2e test-deep components lint format proto proto-check \
-	proto-breaking bench lock clean
+	proto-breaking bench lock image clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -94,6 +97,9 @@ proto-breaking: $(dev_ready) ## Check that the protos still understand the last 
 
 bench: $(dev_ready) $(client_ready) ## Run the benchmarks (BENCH=name for one); results go to bench/results
 	@$(bin)/python -m bench $(BENCH)
+
+image: ## Build the container image with docker, podman or buildah (TARGET=gateway IMAGE=name:tag)
+	@deploy/image/build $(TARGET) $(IMAGE)
 
 lock: $(dev_ready) ## Pin the newest versions that pyproject.toml allows, with hashes
 	@.ci/lock

@@ -38,6 +38,10 @@ DELTA_KERNEL = "Delta Kernel, from Maven"
 AZURE_DOUBLE = "verifying double of Azure, before Azurite"
 GCP_DOUBLE = "verifying double of GCP, before fake-gcs-server"
 R2_DOUBLE = "verifying double of R2, before SeaweedFS"
+IMAGE = "the image, built and run without an engine"
+COMPOSE = "the compose file's containers, run without an engine"
+COMPOSE_GO = "compose-go 2.16.2, Docker Compose's own reader"
+HADOLINT = "hadolint 2.15.1"
 
 # A component is named here, so that the table has its line even when nothing that uses it was collected.
 EXPECTED = (
@@ -50,6 +54,7 @@ EXPECTED = (
     *(PROMETHEUS, PROMTOOL),
     *(SCHEMATHESIS, BUF, CURL),
     *(GRPCURL, GO_CLIENT),
+    *(IMAGE, COMPOSE, COMPOSE_GO, HADOLINT),
 )
 
 

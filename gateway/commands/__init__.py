@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "demo": "demo",
     "serve": "serve",
     "check-config": "check_config",
+    "health": "health",
     "token": "token",
     "keys": "keys",
     "verify-storage": "verify_storage",
@@ -72,7 +73,8 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     if not given[0].startswith("-") and given[0] not in COMMANDS:
         message = f"there is no command {given[0]!r}, see: sluice --help"
         raise ConfigError([Fault(path="", message=message, suggestion=nearest(given[0], COMMANDS))])
-    parser = _parser()
+    # What one command imports takes a second; a probe calls this every few seconds.
+    parser = _parser([given[0]] if given[0] in COMMANDS else list(COMMANDS))
     args, rest = parser.parse_known_args(given)
     if left := take_config(args, rest):
         parser.error(f"there is no argument {' '.join(left)}, see: sluice {given[0]} --help")
@@ -84,7 +86,7 @@ def _complain(message: str, status: int) -> int:
     return status
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="sluice",
         description="A Delta Sharing gateway: presigned URLs and directory-scoped credentials for tables.",
@@ -93,8 +95,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"sluice {metadata.version('sluice-gateway')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name, module_name in COMMANDS.items():
-        module: ModuleType = import_module(f"gateway.commands.{module_name}")
+    for name in names:
+        module: ModuleType = import_module(f"gateway.commands.{COMMANDS[name]}")
         command = commands.add_parser(
             name,
             help=module.HELP,

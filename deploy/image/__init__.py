@@ -1,0 +1,1 @@
+"""The container image: its Dockerfile, the steps of its build, and their proof."""

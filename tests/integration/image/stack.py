@@ -1,0 +1,260 @@
+"""Runs a compose file's containers without an engine, as its own words say, each in namespaces of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import Any
+
+from deploy.engine.container import Container
+from deploy.engine.image import Image
+from deploy.engine.network import Networks, networks
+from tests.repository import ROOT
+from tests.stores.process import ServerProcess, running
+
+_HEALTHY_SECONDS = 90
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """An image that is not ours: programs of this machine in place of its own, and how it starts them."""
+
+    programs: Mapping[str, Path]
+    entrypoint: Sequence[str] = ()
+
+
+@dataclass
+class Running:
+    """One container of a service."""
+
+    service: str
+    container: Container
+    process: ServerProcess
+    addresses: dict[str, str]
+
+    def check(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        """Run a command in the container's surroundings, as its health check is."""
+        line = replace(self.container, entrypoint=command, command=()).command_line()
+        return subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
+
+    def stop(self) -> int:
+        self.process.process.send_signal(signal.SIGTERM)
+        return self.process.process.wait(60)
+
+
+@dataclass
+class Stack:
+    """What runs of a project, and a namespace of a user's with its published ports on loopback."""
+
+    directory: Path
+    networks: Networks
+    services: dict[str, list[Running]] = field(default_factory=dict)
+    outside: str = ""
+
+    def run_outside(self, command: Sequence[str | Path], **env: str) -> subprocess.CompletedProcess[str]:
+        """Run a command as a user of the machine would: only published ports are reached, on loopback."""
+        hosts = self.directory / "hosts"
+        hosts.write_text("127.0.0.1 localhost store.localhost\n")
+        script = 'mount --bind "$0" /etc/hosts && exec "$@"'
+        line = ["ip", "netns", "exec", self.outside, "unshare", "--mount", "sh", "-euc", script, str(hosts)]
+        line += map(str, command)
+        own = {**os.environ, **env}
+        return subprocess.run(line, capture_output=True, text=True, check=False, timeout=120, env=own)
+
+    def logs(self) -> str:
+        every = [running for group in self.services.values() for running in group]
+        return "\n".join(f"== {one.service}\n{one.process.log()[-2000:]}" for one in every)
+
+
+class Starter:
+    """Starts the services of a project one after the other, as they depend on each other."""
+
+    def __init__(self, project: Document, own: Image, base: Image, directory: Path) -> None:
+        self._project = project
+        self._own = own
+        self._base = base
+        self._directory = directory
+        self._root = directory / "mnt"
+        self._root.mkdir(parents=True)
+
+    @contextmanager
+    def running(self, foreign: Mapping[str, Foreign]) -> Iterator[Stack]:
+        """Run every service whose image is ours, or whose programs are given for the name of its image."""
+        wanted = {
+            name: (own.get("ipam") or {}).get("config", [{}])[0].get("subnet")
+            for name, own in self._project["networks"].items()
+        }
+        with ExitStack() as stack, networks(wanted) as made:
+            result = Stack(self._directory, made)
+            stack.enter_context(self._name_server(made))
+            for name in self._order():
+                image = self._image(self._project["services"][name], foreign)
+                if image is not None:
+                    self._start(stack, result, name, image)
+            self._publish(stack, result)
+            yield result
+
+    def _order(self) -> list[str]:
+        services = self._project["services"]
+        return list(
+            TopologicalSorter(
+                {name: own.get("depends_on", {}) for name, own in services.items()}
+            ).static_order()
+        )
+
+    def _image(self, service: Document, foreign: Mapping[str, Foreign]) -> Image | None:
+        if "build" in service:
+            return self._own
+        repository = service["image"].partition(":")[0]
+        if repository not in foreign:
+            return None
+        layer = self._directory / repository.replace("/", "-")
+        if not layer.exists():
+            self._base.new_layer(layer)
+            for name, program in foreign[repository].programs.items():
+                target = layer / "usr-local" / "bin" / name
+                target.parent.mkdir(exist_ok=True)
+                shutil.copy2(program, target)
+        settings = replace(self._base.settings, entrypoint=tuple(foreign[repository].entrypoint))
+        return replace(self._base, layers=(layer, *self._base.layers), settings=settings)
+
+    def _start(self, stack: ExitStack, result: Stack, name: str, image: Image) -> None:
+        service = self._project["services"][name]
+        for number in range(int((service.get("deploy") or {}).get("replicas", 1))):
+            container = self._container(f"{name}-{number}", name, service, image, result.networks)
+            member = result.networks.members[-1]
+            log_file = self._directory / f"{name}-{number}.log"
+            process = stack.enter_context(
+                running(container.command_line(), log_file=log_file, ready=lambda: True)
+            )
+            addresses = {attachment.network: attachment.address for attachment in member.attachments}
+            started = Running(name, container, process, addresses)
+            result.services.setdefault(name, []).append(started)
+            self._wait(started, (service.get("healthcheck") or {}).get("test"))
+
+    def _container(
+        self, own_name: str, name: str, service: Document, image: Image, made: Networks
+    ) -> Container:
+        member = made.join(
+            {
+                network: (
+                    (options or {}).get("ipv4_address", ""),
+                    frozenset({name, *((options or {}).get("aliases") or ())}),
+                )
+                for network, options in service["networks"].items()
+            }
+        )
+        self._write_names(made)
+        read_only, writable = self._mounts(own_name, service, made, member.attachments[0].network)
+        layer = self._directory / "places" / own_name
+        places = {
+            place: source
+            for place, source in {**read_only, **writable}.items()
+            if not place.startswith("/run/")
+        }
+        return Container(
+            image=image.with_places(layer, places),
+            root=self._root,
+            entrypoint=service.get("entrypoint"),
+            command=service.get("command"),
+            env={key: value or "" for key, value in (service.get("environment") or {}).items()},
+            user=service["user"],
+            tmpfs=service.get("tmpfs") or (),
+            read_only=read_only,
+            writable=writable,
+            network=member.namespace,
+            hostname=service.get("hostname") or own_name,
+        )
+
+    def _mounts(
+        self, name: str, service: Document, made: Networks, network: str
+    ) -> tuple[dict[str, Path], dict[str, Path]]:
+        place = self._directory / "etc" / name
+        place.mkdir(parents=True)
+        (place / "resolv.conf").write_text(f"nameserver {made.gateway(network)}\n")
+        (place / "hosts").write_text("127.0.0.1 localhost\n")
+        read_only = {f"/etc/{file}": place / file for file in ("resolv.conf", "hosts")}
+        writable: dict[str, Path] = {}
+        for volume in service.get("volumes") or ():
+            (read_only if volume.get("read_only") else writable)[volume["target"]] = Path(volume["source"])
+        for secret in service.get("secrets") or ():
+            file = Path(self._project["secrets"][secret["source"]]["file"])
+            read_only[f"/run/secrets/{secret['target']}"] = file
+        return read_only, writable
+
+    def _write_names(self, made: Networks) -> None:
+        every = [attachment.address for member in made.members for attachment in member.attachments]
+        fresh = self._directory / "names.new"
+        fresh.write_text(json.dumps({address: made.known_to(address) for address in every}))
+        fresh.replace(self._directory / "names.json")
+
+    @contextmanager
+    def _name_server(self, made: Networks) -> Iterator[None]:
+        (self._directory / "names.json").write_text("{}")
+        addresses = [made.gateway(name) for name in made.subnets]
+        command = ["ip", "netns", "exec", made.switch, sys.executable, "-m", "deploy.engine.names"]
+        with _listening(
+            [*command, self._directory / "names.json", *addresses], self._directory / "names.log"
+        ):
+            yield
+
+    def _wait(self, started: Running, test: Sequence[str] | None) -> None:
+        # An image that is not ours may bring the program of its check, which this machine lacks.
+        if not test or test[0] != "CMD" or not _has(test[1], started.container.image):
+            return
+        deadline = time.monotonic() + _HEALTHY_SECONDS
+        while (said := started.check(test[1:])).returncode:
+            if not started.process.is_running() or time.monotonic() > deadline:
+                raise RuntimeError(
+                    f"{started.service}: {said.stdout}{said.stderr}\n{started.process.log()[-4000:]}"
+                )
+            time.sleep(0.3)
+
+    def _publish(self, stack: ExitStack, result: Stack) -> None:
+        """Make a namespace whose loopback has the published ports, as the machine of an engine has."""
+        result.outside = result.networks.join(
+            {name: ("", frozenset()) for name in ("front", "watch")}
+        ).namespace
+        for group in result.services.values():
+            service = self._project["services"][group[0].service]
+            for port in service.get("ports") or ():
+                network = next(name for name in ("front", "watch") if name in group[0].addresses)
+                to = f"{group[0].addresses[network]}:{port['target']}"
+                here = f"{port['host_ip']}:{port['published']}"
+                command = [
+                    "ip",
+                    "netns",
+                    "exec",
+                    result.outside,
+                    sys.executable,
+                    "-m",
+                    "tests.integration.image.port",
+                ]
+                log_file = self._directory / f"port-{port['published']}.log"
+                stack.enter_context(_listening([*command, here, to], log_file))
+
+
+def _has(program: str, image: Image) -> bool:
+    places = [layer / "usr-local" / "bin" for layer in image.layers]
+    places += [layer / "root" / "opt" / "sluice" / "bin" for layer in image.layers]
+    return any((place / program).exists() for place in places) or shutil.which(program) is not None
+
+
+def _listening(command: Sequence[str | Path], log_file: Path) -> AbstractContextManager[ServerProcess]:
+    return running(
+        command,
+        log_file=log_file,
+        ready=lambda: "listening" in log_file.read_text(),
+        env={"PYTHONPATH": str(ROOT)},
+    )

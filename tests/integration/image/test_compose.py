@@ -1,0 +1,132 @@
+"""The compose file's own containers, started by its own words, and used as its docs say."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from tests.components import CLIENT, COMPOSE, COMPOSE_GO, ENVOY, SEAWEEDFS, VALKEY
+from tests.repository import ROOT
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.component(COMPOSE, COMPOSE_GO, CLIENT, ENVOY, SEAWEEDFS, VALKEY),
+]
+
+READER = ROOT / ".venv-client" / "bin" / "python"
+_PATIENCE = 60
+
+
+@pytest.fixture
+def read(stack, prepared):
+    """Read a table as the recipient whom prepare.py has made a profile for."""
+    generated = prepared / "compose" / "generated"
+    authority = str(generated / "tls" / "ca.crt")
+    script = ROOT / "tests" / "integration" / "image" / "read_as_recipient.py"
+
+    def run():
+        done = stack.run_outside(
+            [READER, script, generated / "acme.share"],
+            REQUESTS_CA_BUNDLE=authority,
+            AWS_EC2_METADATA_DISABLED="true",
+        )
+        assert done.returncode == 0, f"{done.stderr[-2000:]}\n{stack.logs()}"
+        return json.loads(done.stdout.splitlines()[-1])
+
+    return run
+
+
+def test_a_recipient_reads_a_table_by_url_and_by_dir_and_not_its_neighbour(read):
+    seen = read()
+    assert seen["url"] > 0
+    assert (seen["dir"], seen["same"], seen["outside"]) == (seen["url"], True, "AccessDenied")
+
+
+def test_both_replicas_of_presign_and_both_edges_get_work(stack, prepared):
+    ask(stack, prepared, times=20)
+    signed = [metric(one, "sluice_rpc_requests_total", "Presign/Sign") for one in stack.services["presign"]]
+    asked = [metric(stack.services[name][0], "sluice_http_requests_total") for name in ("edge-1", "edge-2")]
+    assert min(signed) > 0, signed
+    assert min(asked) > 0, asked
+
+
+def test_presign_and_vending_share_what_they_made_by_redis(read, stack):
+    read()
+    using = [*stack.services["presign"], *stack.services["vending"]]
+    assert [metric(one, "sluice_cache_redis_up") for one in using] == [1, 1, 1]
+    assert not sum(metric(one, "sluice_cache_redis_errors_total") for one in using)
+
+
+def test_the_audit_log_has_the_recipients_own_address_and_no_secret(read, stack, prepared):
+    read()
+    state = prepared / "compose" / "generated" / "state"
+    events = [
+        json.loads(line)
+        for file in state.glob("edge-*/audit/*.jsonl*")
+        for line in file.read_text().splitlines()
+    ]
+    granted = [event for event in events if event["kind"] == "grant"]
+    assert {event["mode"] for event in granted} == {"url", "dir"}
+    # Envoy's client, and not Envoy.
+    outside = {attachment.address for attachment in stack.networks.members[-1].attachments}
+    assert {event["remote"] for event in granted} <= outside
+
+
+def test_prometheus_finds_every_replica_by_its_service(stack):
+    wanted = {"edge": 2, "catalog": 1, "snapshot": 1, "presign": 2, "vending": 1}
+    deadline = time.monotonic() + _PATIENCE
+    while (found := targets(stack)) != wanted and time.monotonic() < deadline:
+        time.sleep(0.5)
+    assert found == wanted
+
+
+@pytest.mark.parametrize(
+    ("service", "host", "network", "port"),
+    [
+        ("edge-1", "redis", "data", 6379),
+        ("edge-1", "seaweedfs", "data", 8333),
+        ("catalog", "redis", "data", 6379),
+        ("envoy", "catalog", "inner", 9400),
+    ],
+)
+def test_who_has_no_business_with_a_service_has_no_way_to_it(stack, service, host, network, port):
+    address = stack.services[host][0].addresses[network]
+    code = f"import socket; socket.create_connection(({address!r}, {port}), 2)"
+    done = stack.services[service][0].check(["python3", "-c", code])
+    assert "Network is unreachable" in done.stderr
+
+
+def test_a_stopped_edge_is_not_missed(read, stack):
+    assert stack.services["edge-1"][0].stop() == 0
+    assert read()["same"]
+
+
+def ask(stack, prepared, times):
+    """Query a table again and again, as quickly as one client can."""
+    generated = prepared / "compose" / "generated"
+    profile = json.loads((generated / "acme.share").read_text())
+    url = f"{profile['endpoint']}/shares/sample/schemas/lake/tables/orders/query"
+    command = ["curl", "--silent", "--fail", "--cacert", generated / "tls" / "ca.crt", "--request", "POST"]
+    headers = ["--header", f"Authorization: Bearer {profile['bearerToken']}", "--json", "{}"]
+    done = stack.run_outside([*command, *headers, *[url] * times])
+    assert done.stdout.count('"protocol"') == times, done.stdout[-500:]
+
+
+def metric(container, name, text=""):
+    """Return the sum of a metric's samples, of those that have a text in them."""
+    code = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:9401/metrics').read().decode())"
+    lines = container.check(["python", "-c", code]).stdout.splitlines()
+    return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(name) and text in line)
+
+
+def targets(stack):
+    """Return how many of each service's processes Prometheus has scraped."""
+    done = stack.run_outside(["curl", "--silent", "http://127.0.0.1:9090/api/v1/targets"])
+    found: dict[str, int] = {}
+    for target in json.loads(done.stdout)["data"]["activeTargets"] if done.stdout else ():
+        job = target["labels"]["job"]
+        if job.startswith("sluice-") and target["health"] == "up":
+            found[job.removeprefix("sluice-")] = found.get(job.removeprefix("sluice-"), 0) + 1
+    return found
