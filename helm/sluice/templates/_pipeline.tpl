@@ -23,6 +23,14 @@ yes
 {{- default (include "sluice.pipeline.name" .) .Values.pipeline.serviceAccount.name -}}
 {{- end -}}
 
+{{/* Labels of the pipeline's pods. */}}
+{{- define "sluice.pipeline.podLabels" -}}
+{{ include "sluice.podLabels" (dict "root" . "component" "pipeline") }}
+{{- if hasKey .Values.pipeline.serviceAccount.annotations "azure.workload.identity/client-id" }}
+azure.workload.identity/use: "true"
+{{- end }}
+{{- end -}}
+
 {{/* The part of a pod that all of the pipeline's have in common. */}}
 {{- define "sluice.pipeline.pod" -}}
 serviceAccountName: {{ include "sluice.pipeline.account" . }}
