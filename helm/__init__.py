@@ -1,1 +1,1 @@
-"""Makes what is written twice of the chart's values: their table in the README, and their schema."""
+"""Makes what of the chart is made from something else: table and schema of its values, copies of alerts."""

@@ -1,4 +1,4 @@
-"""The schema of the chart's values: their own by their defaults, the gateway's settings by the gateway's schema."""
+"""The schema of the chart's values: by their defaults, and for `config` by the gateway's own schema."""
 
 from __future__ import annotations
 

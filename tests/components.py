@@ -24,6 +24,9 @@ FAKE_GCS_SERVER = "fake-gcs-server 1.56.1"
 TOXIPROXY = "toxiproxy 2.5.0"
 ENVOY = "Envoy 1.40.0"
 NGINX = "nginx, from apt"
+HELM3 = "Helm 3.22.0"
+HELM4 = "Helm 4.3.1"
+KUBERNETES = "Kubernetes 1.36.3, with nodes by kwok 0.8.0"
 MOTO = "moto 5.2.5, for the shapes of AWS's API only"
 BOTO3 = "boto3 1.44.0"
 PYSPARK = "PySpark, reading with S3A"
@@ -43,6 +46,7 @@ EXPECTED = (
     *(AZURE_DOUBLE, GCP_DOUBLE, R2_DOUBLE),
     *(VALKEY, REDIS, TOXIPROXY),
     *(ENVOY, NGINX),
+    *(HELM3, HELM4, KUBERNETES),
     *(SCHEMATHESIS, BUF, CURL),
 )
 

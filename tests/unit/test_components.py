@@ -17,6 +17,8 @@ from tests.components import (
     ENVOY,
     EXPECTED,
     FAKE_GCS_SERVER,
+    HELM3,
+    HELM4,
     MOTO,
     SEAWEEDFS,
     SPLIT,
@@ -107,7 +109,13 @@ def test_a_version_in_the_table_is_the_one_that_pip_brings(name, package):
 
 @pytest.mark.parametrize(
     ("name", "component"),
-    [(AZURITE, "azurite"), (FAKE_GCS_SERVER, "fake-gcs-server"), (TOXIPROXY, "toxiproxy")],
+    [
+        (AZURITE, "azurite"),
+        (FAKE_GCS_SERVER, "fake-gcs-server"),
+        (TOXIPROXY, "toxiproxy"),
+        (HELM3, "helm3"),
+        (HELM4, "helm4"),
+    ],
 )
 def test_a_version_in_the_table_is_the_one_that_is_installed(name, component):
     installer = (ROOT / "deploy" / "dev" / "components.py").read_text()
