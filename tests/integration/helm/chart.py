@@ -18,6 +18,8 @@ CHART = ROOT / "helm" / "sluice"
 EXAMPLES = sorted(path.stem for path in (CHART / "examples").glob("*.yaml"))
 # Helm that was built by `go install` does not know which Kubernetes it is for.
 NEWEST = "1.36.0"
+# The parser in C, where there is one: the other takes ten times as long.
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 Object = dict[str, Any]
 Values = Mapping[str, Any]
@@ -46,10 +48,15 @@ class Rendered:
 
 def render(*files: str, values: Values | None = None, helm: str = "helm3", version: str = NEWEST) -> Rendered:
     """Render the chart with the examples of these names, and then these values."""
+    output = _output(files, yaml.safe_dump(dict(values or {})), helm, version)
+    return Rendered(tuple(each for each in yaml.load_all(output, _LOADER) if each))
+
+
+@cache
+def _output(files: tuple[str, ...], values: str, helm: str, version: str) -> str:
     given = [argument for name in files for argument in ("--values", str(example(name)))]
     command = ["template", "sluice", str(CHART), "--namespace", "sluice", "--kube-version", version]
-    output = run_helm(helm, *command, *given, "--values", "-", stdin=yaml.safe_dump(dict(values or {})))
-    return Rendered(tuple(each for each in yaml.safe_load_all(output) if each))
+    return run_helm(helm, *command, *given, "--values", "-", stdin=values)
 
 
 def run_helm(helm: str, *arguments: str, stdin: str = "", env: Mapping[str, str] | None = None) -> str:
