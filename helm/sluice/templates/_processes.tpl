@@ -69,7 +69,9 @@ All processes, as JSON: their values over processDefaults, and what follows from
 {{- $_ := set $process "usesTls" (not (and (empty $listens) (empty $calls))) -}}
 {{- $_ := set $process "issues" (or (has "presign" $run) (has "vending" $run)) -}}
 {{- $_ := set $process "audits" $audits -}}
-{{- $_ := set $process "reachesStores" (or $holdsTables (and $audits (contains "://" $landing)) (and (has "catalog" $run) (contains "://" $state))) -}}
+{{- /* What a file says that something else keeps is not known here: it may ship audit segments. */ -}}
+{{- $ships := and $audits (or (contains "://" $landing) (ne .root.Values.existingConfig.name "")) -}}
+{{- $_ := set $process "reachesStores" (or $holdsTables $ships (and (has "catalog" $run) (contains "://" $state))) -}}
 {{- $_ := set $process "identity" (printf "spiffe://%s/ns/%s/sa/%s" .root.Values.tls.trustDomain .root.Release.Namespace $account) -}}
 {{- $_ := set $process "tlsSecret" (default (printf "%s-tls" $fullname) (get .root.Values.tls.secretNames .name)) -}}
 {{- end -}}

@@ -103,4 +103,5 @@ def env_of(workload: Object) -> dict[str, str]:
 
 
 def _serves(deployment: Object) -> bool:
-    return container(deployment).get("command", [])[:2] == ["sluice", "serve"]
+    command: list[str] = container(deployment).get("command", [])
+    return command[:2] == ["sluice", "serve"]

@@ -90,7 +90,7 @@ def _etcd(directory: Path, port: int, peer: int) -> Iterator[None]:
         # Nothing is to outlive the tests.
         "unsafe-no-fsync": "true",
     }
-    command = [installed("etcd"), *(f"--{key}={value}" for key, value in options.items())]
+    command = [str(installed("etcd")), *(f"--{key}={value}" for key, value in options.items())]
     with running(command, log_file=directory / "etcd.log", ready=lambda: listens(port)):
         yield
 
@@ -123,7 +123,7 @@ def _controllers(files: _Files) -> list[str]:
 
 
 def _start(stack: ExitStack, files: _Files, name: str, *options: str) -> None:
-    command = [installed(name), f"--kubeconfig={files.kubeconfig}", *options]
+    command = [str(installed(name)), f"--kubeconfig={files.kubeconfig}", *options]
     # These have no port: that they work is seen by what becomes of nodes and pods.
     log = files.directory / f"{name}.log"
     stack.enter_context(running(command, log_file=log, ready=lambda: True))

@@ -72,7 +72,7 @@ def _running(
         except OSError:
             return False
 
-    command = [sys.executable, "-m", "gateway", "serve", "--config", files.config_file]
+    command = [sys.executable, "-m", "gateway", "serve", "--config", str(files.config_file)]
     with running(command, log_file=directory / "log", ready=started, env=env) as server:
         yield Process(deployment, own, server)
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from tests.components import HELM3, HELM4, KUBERNETES
-from tests.integration.helm.chart import CHART, EXAMPLES, Refused, Values, example, run_helm
+from tests.integration.helm.chart import CHART, EXAMPLES, Object, Refused, Values, example, run_helm
 from tests.integration.helm.control_plane import Cluster
 from tests.integration.helm.volumes import add_shared_claim
 
@@ -44,7 +44,7 @@ class Release:
     def uninstall(self) -> str:
         return self._run("uninstall", "sluice")
 
-    def pods(self) -> list[dict[str, object]]:
+    def pods(self) -> list[Object]:
         """Return the pods that are not about to go."""
         pods = self._cluster.pods(self.namespace)
         return [each for each in pods if "deletionTimestamp" not in each["metadata"]]

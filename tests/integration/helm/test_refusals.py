@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.components import HELM3, HELM4
@@ -9,7 +11,7 @@ from tests.integration.helm.chart import Refused, render
 
 pytestmark = [pytest.mark.system, pytest.mark.component(HELM3, HELM4)]
 
-BY_SCHEMA = {
+BY_SCHEMA: dict[str, tuple[dict[str, Any], str]] = {
     "a name that is not there": ({"replicas": 3}, "replicas"),
     "a misspelt name in a process": ({"processes": {"presign": {"replcas": 3}}}, "replcas"),
     "a misspelt name deep in a process": (
@@ -35,7 +37,7 @@ BY_SCHEMA = {
     "another source of certificates": ({"tls": {"source": "vault"}}, "source"),
     "a port that is none": ({"networkPolicy": {"stores": {"ports": [70000]}}}, "ports"),
 }
-BY_TEMPLATES = {
+BY_TEMPLATES: dict[str, tuple[dict[str, Any], str]] = {
     "a service in two processes": (
         {"processes": {"edge": {"run": ["edge", "catalog"]}}},
         "runs in catalog and in edge",
