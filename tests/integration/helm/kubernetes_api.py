@@ -39,6 +39,18 @@ class KubernetesApi:
                 raise AssertionError(f"{path}: {exc.read().decode()}") from exc
             return body
 
+    def admits(self, path: str, body: Object) -> str:
+        """Try an object without keeping it; return why it is refused, or nothing."""
+        try:
+            self._call("POST", f"{path}?dryRun=All", body)
+        except urllib.error.HTTPError as exc:
+            message: str = json.load(exc)["message"]
+            return message
+        return ""
+
+    def get(self, path: str) -> Object:
+        return self._call("GET", path)
+
     def list(self, path: str) -> list[Object]:
         items: list[Object] = self._call("GET", path)["items"]
         return items

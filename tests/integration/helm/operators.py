@@ -35,6 +35,6 @@ def define_kinds(cluster: Cluster) -> None:
 def _established(cluster: Cluster) -> bool:
     found = cluster.api.list(_DEFINITIONS)
     conditions = [
-        {each["type"]: each["status"] for each in one["status"].get("conditions", ())} for one in found
+        {each["type"]: each["status"] for each in one["status"].get("conditions") or ()} for one in found
     ]
     return all(each.get("Established") == "True" for each in conditions)

@@ -6,7 +6,17 @@ import pytest
 import yaml
 
 from tests.components import HELM3, HELM4, KUBERNETES
-from tests.integration.helm.chart import CHART, EXAMPLES, Object, Refused, Values, example, run_helm
+from tests.integration.helm.chart import (
+    CHART,
+    EXAMPLES,
+    Object,
+    Refused,
+    Values,
+    example,
+    pod,
+    render,
+    run_helm,
+)
 from tests.integration.helm.control_plane import Cluster
 from tests.integration.helm.volumes import add_shared_claim
 
@@ -22,11 +32,11 @@ CHANGE = {"processDefaults": {"podAnnotations": {"example.com/change": "1"}}}
 class Release:
     """One installation in a namespace of its own."""
 
-    def __init__(self, cluster: Cluster, helm: str, values: str) -> None:
+    def __init__(self, cluster: Cluster, helm: str, values: str, namespace: str = "") -> None:
         self._cluster = cluster
         self._helm = helm
         self._files = [] if values == "default" else ["--values", str(example(values))]
-        self.namespace = f"{values}-{helm}"
+        self.namespace = namespace or f"{values}-{helm}"
         cluster.namespace(self.namespace)
         if values == "minio":
             add_shared_claim(cluster, self.namespace, "sluice-audit")
@@ -49,6 +59,11 @@ class Release:
         pods = self._cluster.pods(self.namespace)
         return [each for each in pods if "deletionTimestamp" not in each["metadata"]]
 
+    def secrets(self, *names: str) -> list[Object]:
+        """Return what is in Secrets."""
+        path = f"/api/v1/namespaces/{self.namespace}/secrets"
+        return [self._cluster.api.get(f"{path}/{name}")["data"] for name in names]
+
     def changed(self) -> set[str | None]:
         """Return what pods have of the change."""
         pods = self._cluster.pods(self.namespace)
@@ -61,6 +76,42 @@ class Release:
             return run_helm(self._helm, *arguments, *where, stdin=stdin, env=env)
         except Refused as exc:
             raise AssertionError(f"{exc}\n{self._cluster.complaints(self.namespace)}") from exc
+
+
+def refusal(cluster: Cluster, namespace: str, spec: Object) -> str:
+    """Return why a namespace takes no pod of this kind, or nothing."""
+    body = {"metadata": {"name": "try"}, "spec": spec}
+    return cluster.api.admits(f"/api/v1/namespaces/{namespace}/pods", body)
+
+
+def test_a_pod_that_is_not_locked_down_is_refused_where_releases_are_tried(cluster):
+    cluster.namespace("strict")
+    spec = pod(render().processes["edge"]) | {"serviceAccountName": "default"}
+    assert refusal(cluster, "strict", spec) == ""
+    loose = spec | {"securityContext": {"runAsNonRoot": False}}
+    assert 'violates PodSecurity "restricted' in refusal(cluster, "strict", loose)
+
+
+def test_pods_of_the_pipeline_are_admitted_too(cluster):
+    cluster.namespace("pipeline")
+    schedules = {"usage": {"schedule": "0 * * * *"}, "worker": {"schedule": "0 * * * *"}}
+    rendered = render("aws", values={"pipeline": {"cronJobs": schedules}})
+    template = rendered.of("ConfigMap")["sluice-pipeline-spark"]["data"]["executor.yaml"]
+    executor = yaml.safe_load(template)["spec"]
+    # Spark adds the image.
+    executor["containers"][0]["image"] = "sluice-pipeline"
+    for spec in (*map(pod, rendered.of("CronJob").values()), executor):
+        assert refusal(cluster, "pipeline", spec | {"serviceAccountName": "default"}) == ""
+
+
+@pytest.mark.component(HELM3)
+def test_keys_and_passwords_that_helm_makes_stay_the_same(cluster):
+    release = Release(cluster, "helm3", "trial", namespace="keys")
+    release.install()
+    made = release.secrets("sluice-keys", "sluice-redis")
+    release.upgrade(CHANGE)
+    assert release.secrets("sluice-keys", "sluice-redis") == made
+    release.uninstall()
 
 
 @pytest.mark.parametrize("helm", VERSIONS)

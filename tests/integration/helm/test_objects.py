@@ -10,7 +10,19 @@ import pytest
 from kubeflow_spark_api.models import SparkV1beta2ScheduledSparkApplication as SparkApplication
 
 from tests.components import HELM3
-from tests.integration.helm.chart import EXAMPLES, Object, Rendered, container, env_of, pod, render
+from tests.integration.helm.chart import (
+    CHART,
+    EXAMPLES,
+    NEWEST,
+    Object,
+    Rendered,
+    container,
+    env_of,
+    example,
+    pod,
+    render,
+    run_helm,
+)
 
 pytestmark = [pytest.mark.system, pytest.mark.component(HELM3)]
 
@@ -57,6 +69,12 @@ def test_every_object_is_valid_on_this_version(rendered, version):
     assert own
     for each in own:
         kubernetes_validate.validate(each, version, strict=True)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_helm_finds_nothing_to_complain_of(name):
+    strictly = ["lint", "--strict", "--kube-version", NEWEST]
+    assert "0 chart(s) failed" in run_helm("helm3", *strictly, "--values", str(example(name)), str(CHART))
 
 
 def test_a_misspelt_field_would_be_found():
