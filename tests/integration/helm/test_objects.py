@@ -32,7 +32,7 @@ EVERYTHING = {
     "pipeline": {
         "worker": {"replicas": 1},
         "cronJobs": {"usage": {"schedule": "7 * * * *"}, "worker": {"schedule": "30 2 * * *"}},
-        "sparkApplication": {"schedule": "@hourly"},
+        "sparkApplication": {"schedule": "@hourly", "image": "spark-with-sluice"},
     },
     "httpRoute": {"enabled": True, "parentRefs": [{"name": "public"}]},
 }

@@ -65,6 +65,10 @@ BY_TEMPLATES: dict[str, tuple[dict[str, Any], str]] = {
     "an ingress without a host": ({"ingress": {"enabled": True}}, "ingress.hosts"),
     "a route without a gateway": ({"httpRoute": {"enabled": True}}, "httpRoute.parentRefs"),
     "a claim without a name": ({"audit": {"volume": "existing"}}, "audit.existingClaim"),
+    "a Spark application without an image for it": (
+        {"pipeline": {"sparkApplication": {"schedule": "@hourly"}}},
+        "pipeline.sparkApplication.image",
+    ),
     "a secret of no store": ({"externalSecrets": {"secrets": {"a": "b"}}}, "storeRef.name"),
 }
 
