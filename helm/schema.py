@@ -70,7 +70,7 @@ _RUN: Final[Json] = {
 }
 # Settings of the gateway that the chart sees to by itself.
 _OWN: Final = frozenset(
-    {"host", "port", "keys", "metrics", "stateDir", "grace", "cache.redis", "audit.directory"}
+    {"host", "port", "keys", "metrics", "stateDir", "grace", "drain", "cache.redis", "audit.directory"}
     | {f"services.{key}" for key in ("run", "listen", "addresses", "tls")}
 )
 _PLAIN: Final[Mapping[Any, Json]] = {

@@ -27,6 +27,7 @@ capabilities:
 - {name: SLUICE_METRICS_LISTEN, value: {{ printf "%s:9401" $bind | quote }}}
 - {name: SLUICE_STATE_DIR, value: /var/lib/sluice}
 - {name: SLUICE_GRACE, value: {{ printf "%ds" (int $process.grace) }}}
+- {name: SLUICE_DRAIN, value: {{ printf "%ds" (int $process.drain) }}}
 - {name: HOME, value: /tmp}
 {{- if $process.isEdge }}
 - {name: SLUICE_HOST, value: {{ $host | quote }}}
@@ -165,30 +166,22 @@ emptyDir: {sizeLimit: {{ .Values.audit.size }}}
 {{- end -}}
 
 {{/*
-A process' probes. Takes root and process.
-
-An edge is ready while it answers by itself: were it to depend on other services, an outage of one would take away all edges, and with
-them what the others can still do. It starts once it has reached all of them, so that a rollout that cannot reach them stops.
+A process' probes, which it takes. Ready is a service that serves, and an edge that has the catalog and what one access mode needs: were
+it to need all, an outage of one service would take away the edges, and with them what the others can still do.
 */}}
 {{- define "sluice.process.probes" -}}
-{{- $own := dict "httpGet" (dict "path" "/readyz" "port" "metrics") -}}
-{{- $ready := $own -}}
-{{- if .process.isEdge -}}
-{{- $endpoint := dig "endpoint" "/delta-sharing" .root.Values.config | trimSuffix "/" -}}
-{{- $scheme := ternary "HTTPS" "HTTP" (hasKey .root.Values.config "ssl") -}}
-{{- $ready = dict "httpGet" (dict "path" (printf "%s/openapi.json" $endpoint) "port" "http" "scheme" $scheme) -}}
-{{- end -}}
+{{- $ready := dict "httpGet" (dict "path" "/readyz" "port" "metrics") -}}
 {{- $alive := dict "httpGet" (dict "path" "/healthz" "port" "metrics") -}}
 startupProbe:
-  {{- mergeOverwrite (deepCopy $own) .process.probes.startup | toYaml | nindent 2 }}
+  {{- mergeOverwrite (deepCopy $ready) .probes.startup | toYaml | nindent 2 }}
 livenessProbe:
-  {{- mergeOverwrite $alive .process.probes.liveness | toYaml | nindent 2 }}
+  {{- mergeOverwrite (deepCopy $alive) .probes.liveness | toYaml | nindent 2 }}
 readinessProbe:
-  {{- mergeOverwrite (deepCopy $ready) .process.probes.readiness | toYaml | nindent 2 }}
+  {{- mergeOverwrite (deepCopy $ready) .probes.readiness | toYaml | nindent 2 }}
 {{- end -}}
 
 {{/* How long a pod has from being deleted to being killed. Takes process. An edge and its own services finish one after the other. */}}
 {{- define "sluice.process.terminationSeconds" -}}
 {{- $parts := ternary 2 1 (and .isEdge .listens) -}}
-{{- add (int .preStopSeconds) (mul (int .grace) $parts) 10 -}}
+{{- add (int .preStopSeconds) (int .drain) (mul (int .grace) $parts) 10 -}}
 {{- end -}}

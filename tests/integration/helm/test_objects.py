@@ -146,10 +146,10 @@ def test_a_rolling_update_takes_no_pod_before_another_is_there(rendered):
 
 def test_a_pod_is_given_the_time_that_its_requests_are(rendered):
     for process in rendered.processes.values():
-        grace = int(env_of(process)["SLUICE_GRACE"].removesuffix("s"))
+        seconds = [int(env_of(process)[name].removesuffix("s")) for name in ("SLUICE_GRACE", "SLUICE_DRAIN")]
         wait = container(process)["lifecycle"]["preStop"]["sleep"]["seconds"]
         assert wait > 0
-        assert pod(process)["terminationGracePeriodSeconds"] > wait + grace
+        assert pod(process)["terminationGracePeriodSeconds"] > wait + sum(seconds)
 
 
 def test_snapshots_fit_into_the_memory_of_their_pod():

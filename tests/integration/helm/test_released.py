@@ -81,8 +81,13 @@ def test_what_scaling_goes_by_is_counted_by_the_process_that_is_scaled(processes
 def test_an_edge_stays_ready_when_a_service_is_gone(processes):
     processes["vending"].server.kill()
     edge = processes["edge"]
-    # It knows, and says so to whoever asks for all of it.
-    eventually(lambda: edge.probe("startupProbe").status == 503)
-    assert b"vending" in edge.probe("startupProbe").body
-    assert edge.probe("readinessProbe").status == 200
+    # It knows, and says so, and still has what url access needs.
+    eventually(lambda: b"without vending" in edge.probe("readinessProbe").body)
+    assert {edge.probe(probe).status for probe in PROBES} == {200}
+
+
+def test_an_edge_without_its_catalog_is_not_ready_and_not_restarted(processes):
+    processes["catalog"].server.kill()
+    edge = processes["edge"]
+    eventually(lambda: edge.probe("readinessProbe").status == 503)
     assert edge.probe("livenessProbe").status == 200

@@ -37,7 +37,7 @@ def test_no_special_case_of_the_schema_is_about_nothing():
 
 
 def test_every_setting_of_the_gateway_has_its_place_in_the_schema_or_is_the_charts_own():
-    own = {"host", "port", "keys", "metrics", "stateDir", "grace"}
+    own = {"host", "port", "keys", "metrics", "stateDir", "grace", "drain"}
     known = yaml.safe_load(SCHEMA.read_text())["$defs"]["config"]["properties"]
     assert set(known) == {entry.key for entry in outline(Config).values()} - own
 
