@@ -33,7 +33,7 @@ client_ready := .venv-client/.ready
 
 .DEFAULT_GOAL := help
 .PHONY: help run worker test test-fast test-all test-integration test-e2e test-deep components lint format proto proto-check \
-	proto-breaking bench lock image clean
+	proto-breaking chart bench lock image clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ lint: $(dev_ready) ## Check style, types, layers, protos and the tree
 	@.ci/check-proto documented
 	@.ci/check-proto compatible
 	@.ci/check-tree
+
+chart: $(dev_ready) ## Write the Helm chart's table and schema of values anew, and copy its alerts and dashboards
+	@$(bin)/python -m helm
 
 format: $(dev_ready) ## Format the code, and fix what can be fixed
 	@$(bin)/ruff check --fix

@@ -6,6 +6,7 @@ Runs on a bare interpreter: the standard library only.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import os
 import shutil
 import subprocess
@@ -24,6 +25,7 @@ _STILL_SECONDS = 30
 _POLICY = Path("/usr/sbin/policy-rc.d")
 # Modules of our own, for programs that `go install` refuses.
 _MODULES = Path(__file__).parent / "go"
+_KUBERNETES = "1.36.3"
 
 
 class ComponentError(Exception):
@@ -85,13 +87,14 @@ class GoProgram(CachedComponent):
     needs: str = "go"
 
     def fill(self, directory: Path) -> None:
-        env = {**os.environ, "GOBIN": str(directory / "bin")}
+        # Without cgo: no C compiler is needed, and the programs run anywhere.
+        env = {**os.environ, "GOBIN": str(directory / "bin"), "CGO_ENABLED": "0"}
         _run(self.name, ["go", "install", self.package], env)
 
 
 @dataclass(frozen=True)
 class GoModule(CachedComponent):
-    """One that is built from a module of ours."""
+    """One whose own go.mod replaces modules: it is built as a tool of a module of ours."""
 
     needs: str = "go"
     module: str = ""
@@ -101,6 +104,22 @@ class GoModule(CachedComponent):
         flags = ["-trimpath", "-ldflags", self.linker_flags, "-o", str(directory / self.program)]
         command = ["go", "build", "-C", str(_MODULES / self.module), *flags, self.package]
         _run(self.name, command, {**os.environ, "CGO_ENABLED": "0"})
+
+
+def _control_plane(name: str, expected: str) -> GoModule:
+    version = "k8s.io/component-base/version"
+    major, minor, _ = _KUBERNETES.split(".")
+    values = {"gitVersion": f"v{_KUBERNETES}", "gitMajor": major, "gitMinor": minor}
+    return GoModule(
+        name=name,
+        version=_KUBERNETES,
+        package=f"k8s.io/kubernetes/cmd/{name}",
+        program=f"bin/{name}",
+        expected=expected,
+        module="kubernetes",
+        # It tells its version from these alone.
+        linker_flags=" ".join(["-s -w", *(f"-X {version}.{key}={value}" for key, value in values.items())]),
+    )
 
 
 @dataclass(frozen=True)
@@ -223,7 +242,50 @@ COMPONENTS = {
         SystemProgram(name="prometheus", package="prometheus", program="prometheus", expected="15 seconds"),
         SystemProgram(name="promtool", package="prometheus", program="promtool", expected="15 seconds"),
         SystemProgram(name="nginx", package="nginx-light", program="nginx", expected="10 seconds"),
+        GoModule(
+            name="etcd",
+            version="3.7.3",
+            package="go.etcd.io/etcd/server/v3",
+            program="bin/etcd",
+            expected="1 minute",
+            module="etcd",
+        ),
+        _control_plane("kube-apiserver", "8 minutes"),
+        _control_plane("kube-controller-manager", "2 minutes"),
+        _control_plane("kube-scheduler", "10 seconds"),
+        GoProgram(
+            name="kwok",
+            version="0.8.0",
+            package="sigs.k8s.io/kwok/cmd/kwok@v0.8.0",
+            program="bin/kwok",
+            expected="2 minutes",
+        ),
+        GoProgram(
+            name="helm3",
+            version="3.22.0",
+            package="helm.sh/helm/v3/cmd/helm@v3.22.0",
+            program="bin/helm",
+            expected="3 minutes",
+        ),
+        GoProgram(
+            name="helm4",
+            version="4.3.1",
+            package="helm.sh/helm/v4/cmd/helm@v4.3.1",
+            program="bin/helm",
+            expected="3 minutes",
+        ),
     )
+}
+# What the tests of the chart need: a control plane, nodes that are not there, and Helm.
+_CHART = (
+    *("helm3", "helm4"),
+    *("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"),
+)
+GROUPS = {
+    "all": tuple(COMPONENTS),
+    "kubernetes": _CHART,
+    # All that is there in ten minutes.
+    "basic": tuple(name for name in COMPONENTS if name not in _CHART),
 }
 
 
@@ -232,7 +294,7 @@ def main() -> int:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sluice" / "components"
     if arguments.where:
         return _where(COMPONENTS[arguments.where], cache)
-    names = list(COMPONENTS) if "all" in arguments.names else list(dict.fromkeys(arguments.names))
+    names = _expanded(arguments.names)
     failures = [
         name for number, name in enumerate(names, 1) if not _ensure(name, cache, f"{number} of {len(names)}")
     ]
@@ -241,11 +303,18 @@ def main() -> int:
 
 def _parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Install programs that tests need.")
-    parser.add_argument("names", nargs="*", choices=[*COMPONENTS, "all"], default="all", metavar="NAME")
+    parser.add_argument("names", nargs="*", choices=[*COMPONENTS, *GROUPS], default="all", metavar="NAME")
     parser.add_argument(
         "--where", choices=COMPONENTS, metavar="NAME", help="print the path of an installed one"
     )
     return parser.parse_args()
+
+
+def _expanded(asked: list[str] | str) -> list[str]:
+    """Return the components that are asked for by name or by group, each once."""
+    # Without any, argparse gives its default as it is.
+    names = [asked] if isinstance(asked, str) else asked
+    return list(dict.fromkeys(member for name in names for member in GROUPS.get(name, (name,))))
 
 
 def _where(component: Component, cache: Path) -> int:
@@ -262,15 +331,32 @@ def _ensure(name: str, cache: Path, step: str) -> bool:
     if component.find(cache):
         _say(f"{step} {name} is there")
         return True
-    _say(f"{step} {name}: installing, about {component.expected} the first time")
     began = time.monotonic()
     try:
-        program = _install(component, cache)
+        with _alone(component, cache):
+            if component.find(cache):
+                _say(f"{step} {name}: another process has installed it")
+                return True
+            _say(f"{step} {name}: installing, about {component.expected} the first time")
+            program = _install(component, cache)
     except ComponentError as exc:
         sys.stderr.write(f"components: {exc}\n")
         return False
     _say(f"{step} {name}: installed in {time.monotonic() - began:.0f} s{_megabytes(program)}")
     return True
+
+
+@contextmanager
+def _alone(component: Component, cache: Path) -> Iterator[None]:
+    """Wait until no other process installs it, and let none begin meanwhile."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / f".{component.name}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _say(f"{component.name}: another process installs it; waiting")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _install(component: Component, cache: Path) -> Path:

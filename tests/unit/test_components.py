@@ -18,6 +18,8 @@ from tests.components import (
     EXPECTED,
     FAKE_GCS_SERVER,
     GRPCURL,
+    HELM3,
+    HELM4,
     MOTO,
     SEAWEEDFS,
     SPLIT,
@@ -113,6 +115,8 @@ def test_a_version_in_the_table_is_the_one_that_pip_brings(name, package):
         (FAKE_GCS_SERVER, "fake-gcs-server"),
         (TOXIPROXY, "toxiproxy"),
         (GRPCURL, "grpcurl"),
+        (HELM3, "helm3"),
+        (HELM4, "helm4"),
     ],
 )
 def test_a_version_in_the_table_is_the_one_that_is_installed(name, component):

@@ -1,0 +1,78 @@
+"""The few calls of a Kubernetes API that the tests of the chart make by themselves."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from http import HTTPStatus
+from time import monotonic, sleep
+from typing import Any
+
+Object = dict[str, Any]
+
+
+class KubernetesApi:
+    """An API server on loopback, as somebody who may do everything."""
+
+    def __init__(self, port: int, token: str) -> None:
+        self._base = f"https://127.0.0.1:{port}"
+        self._token = token
+        # It makes its own certificate as it starts.
+        self._tls = ssl._create_unverified_context()
+
+    def is_ready(self) -> bool:
+        try:
+            with self._open("GET", "/readyz"):
+                return True
+        except OSError:
+            return False
+
+    def create(self, path: str, body: Object) -> Object:
+        """Create an object, or leave the one that is there."""
+        try:
+            return self._call("POST", path, body)
+        except urllib.error.HTTPError as exc:
+            if exc.code != HTTPStatus.CONFLICT:
+                raise AssertionError(f"{path}: {exc.read().decode()}") from exc
+            return body
+
+    def admits(self, path: str, body: Object) -> str:
+        """Try an object without keeping it; return why it is refused, or nothing."""
+        try:
+            self._call("POST", f"{path}?dryRun=All", body)
+        except urllib.error.HTTPError as exc:
+            message: str = json.load(exc)["message"]
+            return message
+        return ""
+
+    def get(self, path: str) -> Object:
+        return self._call("GET", path)
+
+    def list(self, path: str) -> list[Object]:
+        items: list[Object] = self._call("GET", path)["items"]
+        return items
+
+    def _call(self, method: str, path: str, body: Object | None = None) -> Object:
+        with self._open(method, path, body) as answer:
+            found: Object = json.load(answer)
+            return found
+
+    def _open(self, method: str, path: str, body: Object | None = None) -> Any:
+        request = urllib.request.Request(
+            f"{self._base}{path}",
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"},
+        )
+        return urllib.request.urlopen(request, context=self._tls, timeout=30)
+
+
+def wait_until(holds: Callable[[], bool], what: str, seconds: float = 60) -> None:
+    deadline = monotonic() + seconds
+    while not holds():
+        if monotonic() > deadline:
+            raise AssertionError(f"not within {seconds:.0f} s: {what}")
+        sleep(0.1)

@@ -1,0 +1,130 @@
+"""A release by Helm 3 and 4 on a real Kubernetes API, in namespaces with restricted Pod Security."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from tests.components import HELM3, HELM4, KUBERNETES
+from tests.integration.helm.chart import (
+    CHART,
+    EXAMPLES,
+    Object,
+    Refused,
+    Values,
+    example,
+    pod,
+    render,
+    run_helm,
+)
+from tests.integration.helm.control_plane import Cluster
+from tests.integration.helm.volumes import add_shared_claim
+
+pytestmark = [pytest.mark.system, pytest.mark.component(KUBERNETES)]
+
+VERSIONS = [
+    pytest.param("helm3", marks=pytest.mark.component(HELM3)),
+    pytest.param("helm4", marks=pytest.mark.component(HELM4)),
+]
+CHANGE = {"processDefaults": {"podAnnotations": {"example.com/change": "1"}}}
+
+
+class Release:
+    """One installation in a namespace of its own."""
+
+    def __init__(self, cluster: Cluster, helm: str, values: str, namespace: str = "") -> None:
+        self._cluster = cluster
+        self._helm = helm
+        self._files = [] if values == "default" else ["--values", str(example(values))]
+        self.namespace = namespace or f"{values}-{helm}"
+        cluster.namespace(self.namespace)
+        if values == "minio":
+            add_shared_claim(cluster, self.namespace, "sluice-audit")
+
+    def install(self) -> str:
+        return self._run("install", "sluice", str(CHART), *self._files)
+
+    def upgrade(self, values: Values) -> str:
+        command = ["upgrade", "sluice", str(CHART), *self._files, "--values", "-"]
+        return self._run(*command, stdin=yaml.safe_dump(dict(values)))
+
+    def rollback(self) -> str:
+        return self._run("rollback", "sluice", "1")
+
+    def uninstall(self) -> str:
+        return self._run("uninstall", "sluice")
+
+    def pods(self) -> list[Object]:
+        """Return the pods that are not about to go."""
+        pods = self._cluster.pods(self.namespace)
+        return [each for each in pods if "deletionTimestamp" not in each["metadata"]]
+
+    def secrets(self, *names: str) -> list[Object]:
+        """Return what is in Secrets."""
+        path = f"/api/v1/namespaces/{self.namespace}/secrets"
+        return [self._cluster.api.get(f"{path}/{name}")["data"] for name in names]
+
+    def changed(self) -> set[str | None]:
+        """Return what pods have of the change."""
+        pods = self._cluster.pods(self.namespace)
+        return {each["metadata"]["annotations"].get("example.com/change") for each in pods}
+
+    def _run(self, *arguments: str, stdin: str = "") -> str:
+        where = ["--namespace", self.namespace, "--wait", "--timeout", "90s"]
+        env = {"KUBECONFIG": str(self._cluster.kubeconfig), "HELM_CACHE_HOME": "/nonexistent"}
+        try:
+            return run_helm(self._helm, *arguments, *where, stdin=stdin, env=env)
+        except Refused as exc:
+            raise AssertionError(f"{exc}\n{self._cluster.complaints(self.namespace)}") from exc
+
+
+def refusal(cluster: Cluster, namespace: str, spec: Object) -> str:
+    """Return why a namespace takes no pod of this kind, or nothing."""
+    body = {"metadata": {"name": "try"}, "spec": spec}
+    return cluster.api.admits(f"/api/v1/namespaces/{namespace}/pods", body)
+
+
+def test_a_pod_that_is_not_locked_down_is_refused_where_releases_are_tried(cluster):
+    cluster.namespace("strict")
+    spec = pod(render().processes["edge"]) | {"serviceAccountName": "default"}
+    assert refusal(cluster, "strict", spec) == ""
+    loose = spec | {"securityContext": {"runAsNonRoot": False}}
+    assert 'violates PodSecurity "restricted' in refusal(cluster, "strict", loose)
+
+
+def test_pods_of_the_pipeline_are_admitted_too(cluster):
+    cluster.namespace("pipeline")
+    schedules = {"usage": {"schedule": "0 * * * *"}, "worker": {"schedule": "0 * * * *"}}
+    rendered = render("aws", values={"pipeline": {"cronJobs": schedules}})
+    template = rendered.of("ConfigMap")["sluice-pipeline-spark"]["data"]["executor.yaml"]
+    executor = yaml.safe_load(template)["spec"]
+    # Spark adds the image.
+    executor["containers"][0]["image"] = "sluice-pipeline"
+    for spec in (*map(pod, rendered.of("CronJob").values()), executor):
+        assert refusal(cluster, "pipeline", spec | {"serviceAccountName": "default"}) == ""
+
+
+@pytest.mark.component(HELM3)
+def test_keys_and_passwords_that_helm_makes_stay_the_same(cluster):
+    release = Release(cluster, "helm3", "trial", namespace="keys")
+    release.install()
+    made = release.secrets("sluice-keys", "sluice-redis")
+    release.upgrade(CHANGE)
+    assert release.secrets("sluice-keys", "sluice-redis") == made
+    release.uninstall()
+
+
+@pytest.mark.parametrize("helm", VERSIONS)
+@pytest.mark.parametrize("values", ["default", *EXAMPLES])
+def test_a_release_lives_and_ends(cluster, helm, values):
+    release = Release(cluster, helm, values)
+    release.install()
+    pods = release.pods()
+    assert pods
+    assert {each["status"]["phase"] for each in pods} == {"Running"}
+    release.upgrade(CHANGE)
+    assert "1" in release.changed()
+    release.rollback()
+    assert release.changed() == {None}
+    release.uninstall()
+    assert release.pods() == []

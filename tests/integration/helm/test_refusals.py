@@ -1,0 +1,99 @@
+"""Values that mean nothing, or nothing good, are refused before anything reaches a cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.components import HELM3, HELM4
+from tests.integration.helm.chart import Refused, render
+
+pytestmark = [pytest.mark.system, pytest.mark.component(HELM3, HELM4)]
+
+BY_SCHEMA: dict[str, tuple[dict[str, Any], str]] = {
+    "a name that is not there": ({"replicas": 3}, "replicas"),
+    "a misspelt name in a process": ({"processes": {"presign": {"replcas": 3}}}, "replcas"),
+    "a misspelt name deep in a process": (
+        {"processes": {"presign": {"autoscaling": {"podMetric": {"nam": "x"}}}}},
+        "nam",
+    ),
+    "a misspelt name in the defaults": ({"processDefaults": {"resource": {}}}, "resource"),
+    "a wrong type": ({"processes": {"edge": {"replicas": "three"}}}, "replicas"),
+    "a process that runs nothing": ({"processes": {"edge": {"run": []}}}, "run"),
+    "a service that does not exist": ({"processes": {"edge": {"run": ["gateway"]}}}, "run"),
+    "a new process that does not say what it runs": ({"processes": {"other": {"replicas": 1}}}, "run"),
+    "a name that is no name in Kubernetes": ({"processes": {"Edge_1": {"run": ["edge"]}}}, "Edge_1"),
+    "root": ({"runAs": {"user": 0}}, "user"),
+    "a misspelt setting of the gateway": ({"config": {"recipient": []}}, "recipient"),
+    "a misspelt setting deep in the gateway's": (
+        {"config": {"shares": [{"name": "s", "schemas": [{"name": "d", "table": []}]}]}},
+        "table",
+    ),
+    "a misspelt setting of one process": ({"processes": {"edge": {"config": {"htp": {}}}}}, "htp"),
+    "what the chart sets itself": ({"config": {"port": 9000}}, "port"),
+    "keys among the settings": ({"config": {"keys": {"current": {}}}}, "keys"),
+    "Redis among the settings": ({"config": {"cache": {"redis": {"url": "redis://r"}}}}, "redis"),
+    "another source of certificates": ({"tls": {"source": "vault"}}, "source"),
+    "a port that is none": ({"networkPolicy": {"stores": {"ports": [70000]}}}, "ports"),
+}
+BY_TEMPLATES: dict[str, tuple[dict[str, Any], str]] = {
+    "a service in two processes": (
+        {"processes": {"edge": {"run": ["edge", "catalog"]}}},
+        "runs in catalog and in edge",
+    ),
+    "a service in none": ({"processes": {"vending": None}}, "vending runs nowhere"),
+    "a service that nobody can call": ({"processes": {"vending": {"grpc": False}}}, "processes.vending.grpc"),
+    "one secret for several processes": ({"keys": {"derived": True}}, "keys.derived"),
+    "keys that Helm cannot make": ({"keys": {"create": True}}, "keys.create"),
+    "two ways to Redis": (
+        {"redis": {"url": "rediss://r:6379", "sentinel": {"addresses": ["s:26379"], "service": "x"}}},
+        "url or sentinel",
+    ),
+    "the bundled Redis beside another": (
+        {"redis": {"url": "rediss://r:6379", "bundled": {"enabled": True}}},
+        "bundled.enabled",
+    ),
+    "options of a storage that is not there": (
+        {"processes": {"presign": {"storageOptions": {"lake": {}}}}},
+        "no storage by the name lake",
+    ),
+    "scaling by nothing": (
+        {"processes": {"edge": {"autoscaling": {"enabled": True, "cpu": 0}}}},
+        "needs something to scale by",
+    ),
+    "an ingress without a host": ({"ingress": {"enabled": True}}, "ingress.hosts"),
+    "a route without a gateway": ({"httpRoute": {"enabled": True}}, "httpRoute.parentRefs"),
+    "a claim without a name": ({"audit": {"volume": "existing"}}, "audit.existingClaim"),
+    "a Spark application without an image for it": (
+        {"pipeline": {"sparkApplication": {"schedule": "@hourly"}}},
+        "pipeline.sparkApplication.image",
+    ),
+    "a secret of no store": ({"externalSecrets": {"secrets": {"a": "b"}}}, "storeRef.name"),
+}
+
+
+@pytest.mark.parametrize("case", BY_SCHEMA)
+def test_the_schema_names_what_is_wrong(case):
+    values, named = BY_SCHEMA[case]
+    with pytest.raises(Refused, match=rf"(?s)values don't meet the specifications.*{named}"):
+        render(values=values)
+
+
+@pytest.mark.parametrize("case", ["a misspelt name in a process", "a wrong type", "root"])
+def test_helm_4_refuses_the_same(case):
+    values, named = BY_SCHEMA[case]
+    with pytest.raises(Refused, match=rf"(?s)values don't meet the specifications.*{named}"):
+        render(values=values, helm="helm4")
+
+
+@pytest.mark.parametrize("case", BY_TEMPLATES)
+def test_the_templates_say_what_to_do(case):
+    values, named = BY_TEMPLATES[case]
+    with pytest.raises(Refused, match=named):
+        render(values=values)
+
+
+def test_a_cluster_that_is_too_old_is_refused():
+    with pytest.raises(Refused, match="kubeVersion"):
+        render(version="1.29.0")
