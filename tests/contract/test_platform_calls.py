@@ -108,7 +108,7 @@ class Listener:
         def opened(material):
             return open_channel(self.address, material, TIMEOUT)
 
-        renewing = RenewingChannel(opened, certificates, connecting=timedelta(seconds=2))
+        renewing = RenewingChannel(opened, certificates)
         self.stack.push_async_callback(renewing.close)
         return renewing, certificates
 
