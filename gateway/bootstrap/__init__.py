@@ -49,11 +49,10 @@ from gateway.ports import AuditLog, utcnow
 from gateway.rpc.admission import Gate
 from gateway.rpc.certificates import Certificates
 from gateway.rpc.dial import open_channel
-from gateway.rpc.health import Health
 from gateway.rpc.local import LocalChannel
 from gateway.rpc.rate import LocalBuckets
 from gateway.rpc.renewing import RenewingChannel
-from gateway.rpc.server import listen, network_server
+from gateway.rpc.server import Health, listen, network_server
 
 _AUDITED: Final = frozenset({ServiceName.EDGE, ServiceName.CATALOG})
 # Only these hold a storage identity.

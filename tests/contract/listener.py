@@ -16,10 +16,9 @@ from gateway.ports import utcnow
 from gateway.rpc.admission import Gate
 from gateway.rpc.certificates import Certificates
 from gateway.rpc.dial import dial, open_channel
-from gateway.rpc.health import Health
 from gateway.rpc.rate import LocalBuckets
 from gateway.rpc.renewing import RenewingChannel
-from gateway.rpc.server import listen, network_server
+from gateway.rpc.server import Health, listen, network_server
 from gateway.v1 import snapshot_pb2 as pb
 from gateway.v1 import snapshot_pb2_grpc
 from tests.certificates import Authority

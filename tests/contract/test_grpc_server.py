@@ -15,9 +15,8 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from gateway.config.schema import ServicesConfig
 from gateway.errors import InvalidArgument, Unavailable, Unsupported
 from gateway.rpc.dial import dial
-from gateway.rpc.health import Health
 from gateway.rpc.local import LocalChannel
-from gateway.rpc.server import is_private, listen, network_server
+from gateway.rpc.server import Health, is_private, listen, network_server
 from gateway.v1 import vending_pb2 as pb
 from gateway.v1 import vending_pb2_grpc
 from tests.certificates import new_authority

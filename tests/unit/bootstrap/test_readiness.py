@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from gateway.bootstrap.readiness import Readiness
 from gateway.config.schema import ServiceName
-from gateway.rpc.health import Health
 from gateway.rpc.local import LocalChannel
+from gateway.rpc.server import Health
 from tests.fakes.metrics import FakeRpcMetrics
 
 
