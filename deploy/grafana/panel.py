@@ -22,7 +22,6 @@ class Unit(StrEnum):
     SHARE = "percentunit"
     PERCENT = "percent"
     COUNT = "short"
-    MOMENT = "dateTimeAsIso"
 
 
 class Kind(StrEnum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from deploy.grafana.panel import Board, Kind, Panel, Row, Unit, Variable
+from deploy.grafana.panel import Board, Kind, Panel, Row, Variable
 
 _SCHEMA = 39
 _COLUMNS = 24
@@ -93,11 +93,11 @@ def _targets(panel: Panel) -> Iterator[dict[str, Any]]:
 
 def _defaults(panel: Panel) -> dict[str, Any]:
     defaults: dict[str, Any] = {"unit": panel.unit.value}
-    if panel.unit is not Unit.MOMENT:
-        defaults["min"] = 0
     if panel.kind is Kind.LINES:
         mode = "normal" if panel.stacked else "none"
         defaults["custom"] = {
+            # From 0, but for what has gone below it: a certificate that has ended.
+            "axisSoftMin": 0,
             "drawStyle": "line",
             "fillOpacity": 30 if panel.stacked else 8,
             "lineWidth": 1,
