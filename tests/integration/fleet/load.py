@@ -71,6 +71,12 @@ class Load:
             while self.tally.count("answered", of) < aim:
                 await asyncio.sleep(0.05)
 
+    async def under_way(self, operation: str, requests: int) -> None:
+        """Wait until so many of an operation are under way at once."""
+        async with asyncio.timeout(PATIENCE):
+            while self.tally.under_way[operation] < requests:
+                await asyncio.sleep(0.01)
+
     async def settle(self) -> None:
         """Wait for all that is under way."""
         tasks = set(self._tasks)
@@ -82,13 +88,13 @@ class Load:
 
     async def _follow(self, client: Client, operation: str) -> None:
         self.tally.sent[operation] += 1
-        self.tally.under_way += 1
+        self.tally.under_way[operation] += 1
         outcome = "lost"
         try:
             outcome = await self._ask(client, operation)
         finally:
             self.tally.outcomes[outcome][operation] += 1
-            self.tally.under_way -= 1
+            self.tally.under_way[operation] -= 1
 
     async def _ask(self, client: Client, operation: str) -> str:
         pause, give_up_at = _FIRST_PAUSE, time.monotonic() + self._patience
