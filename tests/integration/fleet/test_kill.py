@@ -23,7 +23,7 @@ async def test_killed_process_costs_only_what_it_had_in_hand(fleet, tell, servic
     async with fleet.loaded() as load:
         await load.answered(40)
         # Each of them may be in the hands of the one that dies.
-        await load.under_way("slow query", 3)
+        await load.read("slow query", 6)
         under_way = load.tally.under_way.total()
         await asyncio.to_thread(victim.kill)
         gone_at = time.monotonic()
