@@ -49,6 +49,8 @@ class Client:
         self._directories = cycle(lake.directories_of(recipient))
         # Of the last answer with files.
         self._url = ""
+        # Answers with files that have begun, and not yet ended.
+        self.reading = 0
 
     async def shares(self) -> None:
         async with self._ask("GET", "/shares") as response:
@@ -91,13 +93,20 @@ class Client:
         table = self._lake.table_of(self._recipient, name)
         least = table.committed
         async with self._ask("POST", f"{self._tables}/{name}/query", _CAPABILITIES, json={}) as response:
-            pieces = []
+            *lines, last = (await self._read(response, pause)).splitlines()
+            _check_end(last)
+            return self._judge.files(table, response.headers, lines, least)
+
+    async def _read(self, response: aiohttp.ClientResponse, pause: float) -> bytes:
+        pieces = []
+        self.reading += 1
+        try:
             async for piece in response.content.iter_chunked(256 * 1024):
                 pieces.append(piece)
                 await asyncio.sleep(pause)
-            *lines, last = b"".join(pieces).splitlines()
-            _check_end(last)
-            return self._judge.files(table, response.headers, lines, least)
+        finally:
+            self.reading -= 1
+        return b"".join(pieces)
 
     @asynccontextmanager
     async def _ask(

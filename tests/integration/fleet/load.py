@@ -59,10 +59,7 @@ class Load:
             await asyncio.sleep(max(started + number / rate - time.monotonic(), 0))
             if number % _REQUESTS_PER_COMMIT == _REQUESTS_PER_COMMIT - 1:
                 await asyncio.to_thread(self._lake.grow)
-            client = self._clients[number % len(self._clients)]
-            task = asyncio.create_task(self._follow(client, next(operations)))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._begin(number, next(operations))
 
     async def answered(self, more: int = 1, *, of: Sequence[str] | None = None) -> None:
         """Wait until so many more requests have been answered."""
@@ -70,6 +67,14 @@ class Load:
         async with asyncio.timeout(PATIENCE):
             while self.tally.count("answered", of) < aim:
                 await asyncio.sleep(0.05)
+
+    async def read(self, operation: str, answers: int) -> None:
+        """Send requests for streams, and wait until so many answers have begun and not yet ended."""
+        async with asyncio.timeout(PATIENCE):
+            while sum(client.reading for client in self._clients) < answers:
+                for number in range(answers - self.tally.under_way[operation]):
+                    self._begin(number, operation)
+                await asyncio.sleep(0.01)
 
     async def settle(self) -> None:
         """Wait for all that is under way."""
@@ -80,15 +85,21 @@ class Load:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _follow(self, client: Client, operation: str) -> None:
+    def _begin(self, number: int, operation: str) -> None:
+        client = self._clients[number % len(self._clients)]
         self.tally.sent[operation] += 1
-        self.tally.under_way += 1
+        self.tally.under_way[operation] += 1
+        task = asyncio.create_task(self._follow(client, operation))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _follow(self, client: Client, operation: str) -> None:
         outcome = "lost"
         try:
             outcome = await self._ask(client, operation)
         finally:
             self.tally.outcomes[outcome][operation] += 1
-            self.tally.under_way -= 1
+            self.tally.under_way[operation] -= 1
 
     async def _ask(self, client: Client, operation: str) -> str:
         pause, give_up_at = _FIRST_PAUSE, time.monotonic() + self._patience

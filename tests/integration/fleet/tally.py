@@ -32,7 +32,7 @@ class Tally:
     setbacks: list[Setback] = field(default_factory=list)
     # What was wrong, in words.
     faults: list[str] = field(default_factory=list)
-    under_way: int = 0
+    under_way: Counter[str] = field(default_factory=Counter)
 
     def count(self, outcome: str, operations: Collection[str] | None = None) -> int:
         counter = self.sent if outcome == "sent" else self.outcomes[outcome]
