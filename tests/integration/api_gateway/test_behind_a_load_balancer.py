@@ -5,6 +5,7 @@ from __future__ import annotations
 from ipaddress import ip_network
 
 from gateway.edge.remote import client_address
+from tests.http import eventually
 from tests.integration.api_gateway.conftest import new_ports
 from tests.proxies.front import PREFIX
 
@@ -32,7 +33,7 @@ def test_the_address_that_the_load_balancer_tells_of_is_found_and_logged(
         # The client made the first one up, the load balancer appended the second.
         told = {"X-Forwarded-For": "6.6.6.6, 198.51.100.7"}
         front.ask(f"{PREFIX}/shares", headers=told, source=LOAD_BALANCER)
+        eventually(lambda: [entry["remote"] for entry in front.access_log()] == ["198.51.100.7"])
     (asked,) = [asked for edge in two_recording_edges for asked in edge.asked]
     forwarded_for = asked.all("x-forwarded-for")
     assert client_address("127.0.0.1", forwarded_for, [ip_network("127.0.0.0/30")]) == "198.51.100.7"
-    assert [entry["remote"] for entry in front.access_log()] == ["198.51.100.7"]
