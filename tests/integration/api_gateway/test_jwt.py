@@ -11,6 +11,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from jwt.algorithms import ECAlgorithm
 
+from tests.components import ENVOY, NGINX
+from tests.deployments import free_port
 from tests.http import eventually
 from tests.integration.api_gateway.conftest import new_ports
 from tests.integration.api_gateway.verifier import verifying
@@ -105,3 +107,25 @@ def test_no_path_leads_around_the_check(front: Front, recorded, path: str) -> No
 @pytest.mark.parametrize("path", ["/files/lake/x.parquet?sig=1", "/docs", "/openapi.json"])
 def test_what_needs_no_token_needs_none_here_either(front: Front, recorded, path: str) -> None:
     assert front.ask(PREFIX + path).status == 200
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param("nginx", marks=[pytest.mark.component(NGINX), pytest.mark.system])], indirect=True
+)
+def test_nobody_is_let_in_when_nobody_verifies(start, recorded, authority, tmp_path) -> None:
+    addresses = [edge.address for edge in recorded]
+    changes = {"127.0.0.1:9402": f"127.0.0.1:{free_port()}", "# include jwt.conf;": "include jwt.conf;"}
+    with start(tmp_path / "front", new_ports(), addresses, authority, changes=changes) as front:
+        answer = front.ask(SHARES, headers=bearer(token()))
+    assert (answer.status, answer.json["errorCode"]) == (503, "TEMPORARILY_UNAVAILABLE")
+    assert not [edge for edge in recorded if edge.asked]
+
+
+@pytest.mark.parametrize("kind", [pytest.param("envoy", marks=pytest.mark.component(ENVOY))], indirect=True)
+def test_an_envoy_that_has_no_keys_to_check_with_lets_nobody_in(start, recorded, authority, tmp_path) -> None:
+    addresses = [edge.address for edge in recorded]
+    changes = {"/jwt.yaml": "/jwt-on.yaml"}
+    with start(tmp_path / "front", new_ports(), addresses, authority, changes=changes) as front:
+        answer = front.ask(SHARES, headers=bearer(token()))
+    assert answer.status == 500
+    assert not [edge for edge in recorded if edge.asked]
