@@ -38,7 +38,7 @@ def test_what_nobody_runs_is_taken_out_and_the_rest_compiled(prefix):
     assert left == {
         *("own/__init__.py", f"own/__pycache__/__init__.{tag}.pyc", "own-1.dist-info/METADATA"),
         *("botocore/data/endpoints.json", "botocore/data/sts/service.json"),
-        # What it needs of its tests, and libraries that strip would break: an empty file is no library at all.
+        # What it needs of its tests, and libraries that strip would break: these are none at all.
         *("numpy/tests/data", "numpy.libs/libx.so", "numpy/core.so"),
     }
     assert {path.name for path in (prefix / "bin").iterdir()} == {
