@@ -65,7 +65,8 @@ def project(prepared: Path) -> dict[str, Any]:
     return resolved
 
 
-@pytest.fixture(scope="session")
+# Ended with its module: a dozen processes.
+@pytest.fixture(scope="module")
 def stack(project: dict[str, Any], image: Image, machine: Image, image_folder: Path) -> Iterator[Stack]:
     """Everything that the compose file starts but Grafana, which no registry of packages has."""
     foreign = {

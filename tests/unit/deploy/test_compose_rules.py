@@ -61,10 +61,17 @@ def test_ports_are_published_on_loopback_only(name):
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_everybody_who_is_waited_for_can_be_found_healthy(name):
+def test_everybody_who_is_waited_for_can_be_found_healthy_or_ends(name):
     for other, wait in SERVICES[name].get("depends_on", {}).items():
-        assert wait == {"condition": "service_healthy"}
-        assert SERVICES[other]["healthcheck"]["test"][0] == "CMD"
+        ends = SERVICES[other]["healthcheck"] == {"disable": True}
+        assert wait == {"condition": "service_completed_successfully" if ends else "service_healthy"}
+        assert ends or SERVICES[other]["healthcheck"]["test"][0] == "CMD"
+
+
+def test_who_ends_by_itself_is_waited_for():
+    ending = {name for name, service in SERVICES.items() if service["healthcheck"] == {"disable": True}}
+    awaited = {other for service in SERVICES.values() for other in service.get("depends_on", {})}
+    assert ending <= awaited
 
 
 @pytest.mark.parametrize("name", SERVICES)
