@@ -194,6 +194,8 @@ COMPONENTS = {
         ),
         SystemProgram(name="redis", package="redis-server", program="redis-server", expected="10 seconds"),
         SystemProgram(name="nginx", package="nginx-light", program="nginx", expected="10 seconds"),
+        SystemProgram(name="iproute2", package="iproute2", program="ip", expected="5 seconds"),
+        SystemProgram(name="prometheus", package="prometheus", program="prometheus", expected="15 seconds"),
     )
 }
 
