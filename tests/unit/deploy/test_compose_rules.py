@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 
 import pytest
 import yaml
@@ -53,6 +54,11 @@ def test_every_container_is_another_user_with_no_rights_on_a_tree_that_cannot_be
 def test_every_image_is_pinned(name):
     image = re.sub(r"\$\{\w+:-(.*)\}", r"\1", SERVICES[name]["image"])
     assert re.fullmatch(r"[\w./-]+:v?\d+\.\d+(\.\d+)?(-[a-z]+)?", image)
+
+
+def test_our_image_is_the_one_that_make_image_builds():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert {service["image"] for service in OWN.values()} == {f"${{SLUICE_IMAGE:-sluice:{version}}}"}
 
 
 @pytest.mark.parametrize("name", SERVICES)
