@@ -18,7 +18,7 @@ ARG WORD=default
 FROM debian AS first
 ARG WORD
 ENV GREETING="hello ${WORD}"
-WORKDIR /work
+WORKDIR /place
 COPY a.txt folder ./
 COPY a.txt renamed.txt
 RUN echo "$GREETING" > said && rm a.txt && mkdir -p /opt/kept && echo kept > /opt/kept/file
@@ -27,7 +27,7 @@ COPY --from=first --chown=7:8 /opt/kept /copied
 RUN rm /opt/kept/file
 USER 9:9
 ENTRYPOINT ["sh", "-c"]
-CMD ["ls /work; cat /work/said; stat -c %u:%g /copied/file; ls /opt/kept; id -u"]
+CMD ["ls /place; cat /place/said; stat -c %u:%g /copied/file; ls /opt/kept; id -u"]
 FROM first AS broken
 RUN echo a reason >&2; exit 3
 """
@@ -62,5 +62,5 @@ def test_a_stage_that_is_not_there_is_named(builder):
 
 def test_the_machine_itself_is_not_written_to(builder, tmp_path):
     builder.build("second")
-    done = subprocess.run(["ls", "-d", "/work/said", "/copied"], capture_output=True, text=True, check=False)
+    done = subprocess.run(["ls", "-d", "/place/said", "/copied"], capture_output=True, text=True, check=False)
     assert done.stdout == ""

@@ -25,15 +25,15 @@ def words(container):
 
 
 def test_layers_lie_over_each_other_the_newest_on_top_and_part_by_part(image, tmp_path):
-    root, usr, local = image.mounts(Path("/root"))
+    root, usr, local = image.mounts(Path("/mnt"))
     assert f"lowerdir={tmp_path}/new/root:{tmp_path}/old/root:/skeleton" in root
-    assert usr.endswith(" /root/usr")
+    assert usr.endswith(" /mnt/usr")
     assert f"{tmp_path}/new/usr-local:{tmp_path}/old/usr-local:/python" in local
 
 
 def test_without_an_upper_layer_nothing_can_be_written(image, tmp_path):
-    assert not any("upperdir" in line for line in image.mounts(Path("/root")))
-    assert all("upperdir" in line for line in image.mounts(Path("/root"), tmp_path))
+    assert not any("upperdir" in line for line in image.mounts(Path("/mnt")))
+    assert all("upperdir" in line for line in image.mounts(Path("/mnt"), tmp_path))
 
 
 def test_a_place_to_lay_a_file_over_is_made_in_the_part_that_it_belongs_to(image, tmp_path):
@@ -45,19 +45,19 @@ def test_a_place_to_lay_a_file_over_is_made_in_the_part_that_it_belongs_to(image
 
 
 def test_a_container_gives_up_all_rights_and_runs_what_its_image_says(image):
-    line = words(Container(image=image, root=Path("/root")))
+    line = words(Container(image=image, root=Path("/mnt")))
     assert "setpriv --reuid 10001 --regid 10001 --clear-groups --no-new-privs --bounding-set -all" in line
     assert line.endswith(" sluice serve")
 
 
 def test_a_container_is_told_another_user_command_and_environment(image):
-    container = Container(image=image, root=Path("/root"), user="5", command=["version"], env={"A": "b c"})
+    container = Container(image=image, root=Path("/mnt"), user="5", command=["version"], env={"A": "b c"})
     assert "--reuid 5 --regid 5 " in words(container)
     assert words(container).endswith(" 'A=b c' sluice version")
 
 
 def test_a_health_check_runs_in_the_surroundings_of_its_container(image):
-    container = Container(image=image, root=Path("/root"), network="net", env={"A": "b"})
+    container = Container(image=image, root=Path("/mnt"), network="net", env={"A": "b"})
     line = container.health_command_line()
     assert line[:4] == ["ip", "netns", "exec", "net"]
     assert line[-1].splitlines()[-1].endswith(" A=b sluice health")
