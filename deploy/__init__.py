@@ -1,1 +1,1 @@
-"""What Sluice is deployed with, and the little that proves it where no container engine is at hand."""
+"""What brings the gateway to where it runs."""

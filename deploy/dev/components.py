@@ -242,6 +242,7 @@ COMPONENTS = {
         SystemProgram(name="prometheus", package="prometheus", program="prometheus", expected="15 seconds"),
         SystemProgram(name="promtool", package="prometheus", program="promtool", expected="15 seconds"),
         SystemProgram(name="nginx", package="nginx-light", program="nginx", expected="10 seconds"),
+        SystemProgram(name="iproute2", package="iproute2", program="ip", expected="5 seconds"),
         GoModule(
             name="etcd",
             version="3.7.3",

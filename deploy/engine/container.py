@@ -56,7 +56,9 @@ class Container:
         yield f"mkdir {shared}; mount -t tmpfs -o mode=1777,nosuid,nodev,noexec,size=64m tmpfs {shared}"
         yield f"mount -t tmpfs -o mode=0755 tmpfs {root}/run"
         for place in self.tmpfs:
-            yield f"mkdir -p {root}{place}; mount -t tmpfs -o mode=1777,nosuid,nodev tmpfs {root}{place}"
+            # As an engine mounts them.
+            options = "mode=1777,nosuid,nodev,noexec"
+            yield f"mkdir -p {root}{place}; mount -t tmpfs -o {options} tmpfs {root}{place}"
         for place, source in self.writable.items():
             yield from self._bind(place, source)
         for place, source in self.read_only.items():

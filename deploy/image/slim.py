@@ -22,6 +22,8 @@ INSTALLERS = ("pip", "setuptools", "wheel", "_distutils_hack", "pkg_resources", 
 UNUSED_MODULES = ("ensurepip", "idlelib", "lib2to3", "pydoc_data", "test", "tkinter", "turtledemo")
 # botocore describes 400 services; these are called, or ask for an identity.
 AWS_SERVICES = frozenset({"iam", "s3", "signin", "sso", "sso-oidc", "sts"})
+# numpy.testing imports some of them, and others import that.
+TESTS_NEEDED = frozenset({"numpy"})
 PROGRAMS = ("python*", "sluice", "spark-*", "find-spark-home*", "load-spark-env*")
 
 
@@ -38,7 +40,7 @@ def slim_packages(prefix: Path) -> None:
     """Take out of an environment what only installers, tests and debuggers read."""
     (packages,) = prefix.glob("lib/python3*/site-packages")
     _remove(_installed(packages, INSTALLERS))
-    _remove(packages.rglob("tests"))
+    _remove(place for place in packages.rglob("tests") if _top(place, packages) not in TESTS_NEEDED)
     _remove(_unused_services(packages / "botocore" / "data"))
     _remove(file for file in (prefix / "bin").iterdir() if not _is_one_of(file, PROGRAMS))
     _strip(packages)
@@ -76,6 +78,10 @@ def _is_one_of(file: Path, patterns: Iterable[str]) -> bool:
     return any(file.match(pattern) for pattern in patterns)
 
 
+def _top(path: Path, packages: Path) -> str:
+    return path.relative_to(packages).parts[0]
+
+
 def _remove(places: Iterable[Path]) -> None:
     for place in list(places):
         if place.is_dir() and not place.is_symlink():
@@ -85,8 +91,11 @@ def _remove(places: Iterable[Path]) -> None:
 
 
 def _strip(packages: Path) -> None:
-    # Those in *.libs were moved there by a tool whose layout strip is known to break.
-    files = [file for file in packages.rglob("*.so") if not file.parent.name.endswith(".libs")]
+    # A package with a folder *.libs was repaired by a tool whose layout strip is known to break.
+    repaired = {place.name.removesuffix(".libs") for place in packages.glob("*.libs")}
+    files = [
+        file for file in packages.rglob("*.so") if _top(file, packages).removesuffix(".libs") not in repaired
+    ]
     if files:
         subprocess.run(["strip", "--strip-unneeded", *map(str, files)], check=True)  # noqa: S603, S607
 

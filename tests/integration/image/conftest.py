@@ -27,6 +27,7 @@ from tests.stores.redis import valkey_program
 def image_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if os.geteuid() != 0:
         pytest.fail("building an image without an engine takes mounts, and those root", pytrace=False)
+    installed("iproute2")
     return tmp_path_factory.mktemp("i")
 
 
@@ -65,13 +66,14 @@ def project(prepared: Path) -> dict[str, Any]:
     return resolved
 
 
-@pytest.fixture(scope="session")
+# Ended with its module: a dozen processes.
+@pytest.fixture(scope="module")
 def stack(project: dict[str, Any], image: Image, machine: Image, image_folder: Path) -> Iterator[Stack]:
     """Everything that the compose file starts but Grafana, which no registry of packages has."""
     foreign = {
         "chrislusf/seaweedfs": Foreign({"weed": Path(sys.prefix, "bin", "weed")}),
         "envoyproxy/envoy": Foreign({"envoy": _envoy()}),
-        "prom/prometheus": Foreign({}, ["prometheus"]),
+        "prom/prometheus": Foreign({}, [str(installed("prometheus"))]),
         "valkey/valkey": Foreign({"valkey-server": valkey_program()}),
     }
     with Starter(project, image, machine, image_folder / "s").running(foreign) as running:

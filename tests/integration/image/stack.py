@@ -141,7 +141,14 @@ class Starter:
             addresses = {attachment.network: attachment.address for attachment in member.attachments}
             started = Running(name, container, process, addresses)
             result.services.setdefault(name, []).append(started)
-            self._wait(started, (service.get("healthcheck") or {}).get("test"))
+            if self._ends(name):
+                assert process.process.wait(_HEALTHY_SECONDS) == 0, process.log()[-4000:]
+            else:
+                self._wait(started, (service.get("healthcheck") or {}).get("test"))
+
+    def _ends(self, name: str) -> bool:
+        waits = [own.get("depends_on", {}).get(name, {}) for own in self._project["services"].values()]
+        return any(wait.get("condition") == "service_completed_successfully" for wait in waits)
 
     def _container(
         self, own_name: str, name: str, service: Document, image: Image, made: Networks

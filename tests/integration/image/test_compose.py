@@ -74,14 +74,6 @@ def test_the_audit_log_has_the_recipients_own_address_and_no_secret(read, stack,
     assert {event["remote"] for event in granted} <= outside
 
 
-def test_prometheus_finds_every_replica_by_its_service(stack):
-    wanted = {"edge": 2, "catalog": 1, "snapshot": 1, "presign": 2, "vending": 1}
-    deadline = time.monotonic() + _PATIENCE
-    while (found := targets(stack)) != wanted and time.monotonic() < deadline:
-        time.sleep(0.5)
-    assert found == wanted
-
-
 @pytest.mark.parametrize(
     ("service", "host", "network", "port"),
     [
@@ -96,6 +88,14 @@ def test_who_has_no_business_with_a_service_has_no_way_to_it(stack, service, hos
     code = f"import socket; socket.create_connection(({address!r}, {port}), 2)"
     done = stack.services[service][0].check(["python3", "-c", code])
     assert "Network is unreachable" in done.stderr
+
+
+def test_prometheus_finds_every_replica_by_its_service(stack):
+    wanted = {"edge": 2, "catalog": 1, "snapshot": 1, "presign": 2, "vending": 1}
+    deadline = time.monotonic() + _PATIENCE
+    while (found := targets(stack)) != wanted and time.monotonic() < deadline:
+        time.sleep(0.5)
+    assert found == wanted
 
 
 def test_a_stopped_edge_is_not_missed(read, stack):

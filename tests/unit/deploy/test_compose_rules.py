@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 
 import pytest
 import yaml
@@ -55,16 +56,28 @@ def test_every_image_is_pinned(name):
     assert re.fullmatch(r"[\w./-]+:v?\d+\.\d+(\.\d+)?(-[a-z]+)?", image)
 
 
+def test_our_image_is_the_one_that_make_image_builds():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert {service["image"] for service in OWN.values()} == {f"${{SLUICE_IMAGE:-sluice:{version}}}"}
+
+
 @pytest.mark.parametrize("name", SERVICES)
 def test_ports_are_published_on_loopback_only(name):
     assert all(port.startswith("127.0.0.1:") for port in SERVICES[name].get("ports", ()))
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_everybody_who_is_waited_for_can_be_found_healthy(name):
+def test_everybody_who_is_waited_for_can_be_found_healthy_or_ends(name):
     for other, wait in SERVICES[name].get("depends_on", {}).items():
-        assert wait == {"condition": "service_healthy"}
-        assert SERVICES[other]["healthcheck"]["test"][0] == "CMD"
+        ends = SERVICES[other]["healthcheck"] == {"disable": True}
+        assert wait == {"condition": "service_completed_successfully" if ends else "service_healthy"}
+        assert ends or SERVICES[other]["healthcheck"]["test"][0] == "CMD"
+
+
+def test_who_ends_by_itself_is_waited_for():
+    ending = {name for name, service in SERVICES.items() if service["healthcheck"] == {"disable": True}}
+    awaited = {other for service in SERVICES.values() for other in service.get("depends_on", {})}
+    assert ending <= awaited
 
 
 @pytest.mark.parametrize("name", SERVICES)

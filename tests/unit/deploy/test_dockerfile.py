@@ -121,7 +121,7 @@ def test_no_argument_or_variable_holds_a_secret():
 
 @pytest.mark.parametrize("stage", ["base", *FINAL])
 def test_what_is_copied_into_an_image_is_roots(stage):
-    copies = [entry for entry in OURS.stage(stage).instructions if entry.keyword == "COPY"]
+    copies = [entry for own, entry in instructions("COPY") if own.name == stage]
     assert copies
     assert all(entry.flag("chown") == "0:0" for entry in copies)
 
