@@ -88,10 +88,11 @@ class Release:
     def changed(self) -> set[str | None]:
         """Return what pods have of the change."""
         pods = self._cluster.pods(self.namespace)
-        return {each["metadata"]["annotations"].get("example.com/change") for each in pods}
+        annotations = [each["metadata"].get("annotations", {}) for each in pods]
+        return {each.get("example.com/change") for each in annotations}
 
     def _run(self, *arguments: str, stdin: str = "") -> str:
-        where = ["--namespace", self.namespace, "--wait", "--timeout", "90s"]
+        where = ["--namespace", self.namespace, "--wait", "--timeout", "5m"]
         env = {"KUBECONFIG": str(self._cluster.kubeconfig), "HELM_CACHE_HOME": "/nonexistent"}
         try:
             return run_helm(self._helm, *arguments, *where, stdin=stdin, env=env)
