@@ -18,6 +18,7 @@ from tests.integration.helm.chart import (
     run_helm,
 )
 from tests.integration.helm.control_plane import Cluster
+from tests.integration.helm.kubernetes_api import wait_until
 from tests.integration.helm.volumes import add_shared_claim
 
 pytestmark = [pytest.mark.system, pytest.mark.component(KUBERNETES)]
@@ -26,6 +27,17 @@ VERSIONS = [
     pytest.param("helm3", marks=pytest.mark.component(HELM3)),
     pytest.param("helm4", marks=pytest.mark.component(HELM4)),
 ]
+# What Kubernetes itself puts into a namespace, and what a test does.
+ALWAYS_THERE = {"default", "kube-root-ca.crt"}
+KINDS = (
+    *(f"api/v1/{kind}" for kind in ("pods", "services", "configmaps", "secrets", "serviceaccounts")),
+    *("apis/apps/v1/deployments", "apis/apps/v1/replicasets", "apis/batch/v1/cronjobs"),
+    *("apis/autoscaling/v2/horizontalpodautoscalers", "apis/policy/v1/poddisruptionbudgets"),
+    *("apis/networking.k8s.io/v1/networkpolicies", "apis/networking.k8s.io/v1/ingresses"),
+    *("apis/rbac.authorization.k8s.io/v1/roles", "apis/rbac.authorization.k8s.io/v1/rolebindings"),
+    *("apis/cert-manager.io/v1/certificates", "apis/external-secrets.io/v1/externalsecrets"),
+    *("apis/gateway.networking.k8s.io/v1/httproutes", "apis/monitoring.coreos.com/v1/podmonitors"),
+)
 CHANGE = {"processDefaults": {"podAnnotations": {"example.com/change": "1"}}}
 
 
@@ -59,6 +71,15 @@ class Release:
         pods = self._cluster.pods(self.namespace)
         return [each for each in pods if "deletionTimestamp" not in each["metadata"]]
 
+    def leftovers(self) -> set[str]:
+        """Return what is there that a release makes, of whatever kind."""
+        found = {(kind, each["metadata"]["name"]) for kind in KINDS for each in self._list(kind)}
+        return {f"{kind} {name}" for kind, name in found if name not in ALWAYS_THERE}
+
+    def _list(self, kind: str) -> list[Object]:
+        group, _, name = kind.rpartition("/")
+        return self._cluster.api.list(f"/{group}/namespaces/{self.namespace}/{name}")
+
     def secrets(self, *names: str) -> list[Object]:
         """Return what is in Secrets."""
         path = f"/api/v1/namespaces/{self.namespace}/secrets"
@@ -67,10 +88,11 @@ class Release:
     def changed(self) -> set[str | None]:
         """Return what pods have of the change."""
         pods = self._cluster.pods(self.namespace)
-        return {each["metadata"]["annotations"].get("example.com/change") for each in pods}
+        annotations = [each["metadata"].get("annotations", {}) for each in pods]
+        return {each.get("example.com/change") for each in annotations}
 
     def _run(self, *arguments: str, stdin: str = "") -> str:
-        where = ["--namespace", self.namespace, "--wait", "--timeout", "90s"]
+        where = ["--namespace", self.namespace, "--wait", "--timeout", "5m"]
         env = {"KUBECONFIG": str(self._cluster.kubeconfig), "HELM_CACHE_HOME": "/nonexistent"}
         try:
             return run_helm(self._helm, *arguments, *where, stdin=stdin, env=env)
@@ -127,4 +149,4 @@ def test_a_release_lives_and_ends(cluster, helm, values):
     release.rollback()
     assert release.changed() == {None}
     release.uninstall()
-    assert release.pods() == []
+    wait_until(lambda: release.leftovers() == set(), f"{release.namespace} is as it was before")
