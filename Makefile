@@ -89,7 +89,7 @@ format: $(dev_ready) ## Format the code, and fix what can be fixed
 proto: $(dev_ready) ## Generate gateway/v1 and docs/reference from proto
 	@PATH="$(CURDIR)/$(bin):$$PATH" $(bin)/python -m grpc_tools.protoc -I proto --python_out=. \
 		--grpc_python_out=. --mypy_out=quiet:. --mypy_grpc_out=quiet:. $(protos)
-	@PYTHONPATH=. $(bin)/python deploy/dev/grpc_reference.py
+	@PYTHONPATH=. $(bin)/python -m deploy.dev.grpc_reference
 
 proto-check: $(dev_ready) ## Check that gateway/v1 and docs/reference are what `make proto` would write
 	@.ci/check-proto fresh

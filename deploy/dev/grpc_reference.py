@@ -11,8 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from proto_text import ProtoText, UndocumentedError, read_protos, table
-
+from deploy.dev.proto_text import ProtoText, UndocumentedError, read_protos, table
 from gateway import errors
 from gateway.config.schema import ServicesConfig
 from gateway.domain.grant import MAX_LIFE

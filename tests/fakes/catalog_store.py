@@ -101,6 +101,11 @@ class RecordingCatalogStore:
         self.calls.append("generation")
         return self._store.generation
 
+    @property
+    def has_services(self) -> bool:
+        self.calls.append("has_services")
+        return self._store.has_services
+
     async def find_by_token(self, token_sha256: bytes, now: datetime) -> Principal | None:
         self.calls.append("find_by_token")
         return await self._store.find_by_token(token_sha256, now)

@@ -37,7 +37,7 @@ def test_a_status_has_its_outcome(status, outcome):
 def test_every_outcome_of_a_recipient_is_shown_from_its_first_request_on(metrics, registry):
     metrics.count_request("acme", 200)
 
-    def count(outcome: str) -> float | None:
+    def count(outcome: str) -> object:
         labels = {"recipient": "acme", "outcome": outcome}
         return registry.get_sample_value("sluice_recipient_requests_total", labels)
 

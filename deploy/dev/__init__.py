@@ -1,0 +1,1 @@
+"""What brings the environments, programs and documents that developers need."""
