@@ -56,6 +56,19 @@ def test_a_process_that_stops_is_not_ready_any_more(deployment):
         read_to_end(sock)
 
 
+def test_a_process_that_drains_serves_on_while_it_says_that_it_is_not_ready(deploy):
+    with deploy(drain="4s") as deployment:
+        deployment.edge.process.send_signal(signal.SIGTERM)
+        eventually(lambda: request(f"{deployment.edge.metrics_url}/readyz").status == 503)
+
+        answer = request(f"{deployment.base_url}/shares", token=TOKEN)
+
+        assert answer.status == 200
+        assert answer.headers["connection"] == "close"
+        eventually(lambda: refuses(deployment.base_url))
+        assert deployment.edge.stop() == 0
+
+
 def refuses(base_url: str) -> bool:
     try:
         request(f"{base_url}/shares", token=TOKEN)
