@@ -106,7 +106,7 @@ def test_an_authority_is_replaced_under_requests_and_none_fails(rotation, tmp_pa
         rotation.issue()
         rotation.trust(new_ca)
         answered = statuses[200]
-        eventually(lambda: statuses[200] > answered + 50 or len(statuses) > 1)
+        eventually(lambda: statuses[200] > answered + 50 or len(statuses) > 1, seconds=60)
 
     assert set(statuses) == {200}
     of_the_old = witness.model_copy(update={"ca": str(rotation.new.ca)})
