@@ -23,7 +23,7 @@ from tests.components import ALL_IN_ONE, SPLIT
 from tests.deployments import Deployment, ServerProcess, all_in_one, split
 from tests.http import eventually, request
 from tests.integration.conftest import TOKEN
-from tests.integration.platform import Platform
+from tests.integration.platform_services import Platform
 
 NAMES = ("edge", "catalog", "snapshot", "presign", "vending")
 QUERY = "/shares/sample/schemas/sales/tables/orders/query"
