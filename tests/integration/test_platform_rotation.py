@@ -23,7 +23,7 @@ from tests.components import ALL_IN_ONE, SPLIT
 from tests.deployments import Deployment, ServerProcess, all_in_one, split
 from tests.http import eventually, request
 from tests.integration.conftest import TOKEN
-from tests.integration.platform import Platform
+from tests.integration.platform_services import Platform
 
 NAMES = ("edge", "catalog", "snapshot", "presign", "vending")
 QUERY = "/shares/sample/schemas/sales/tables/orders/query"
@@ -106,7 +106,7 @@ def test_an_authority_is_replaced_under_requests_and_none_fails(rotation, tmp_pa
         rotation.issue()
         rotation.trust(new_ca)
         answered = statuses[200]
-        eventually(lambda: statuses[200] > answered + 50 or len(statuses) > 1)
+        eventually(lambda: statuses[200] > answered + 50 or len(statuses) > 1, seconds=60)
 
     assert set(statuses) == {200}
     of_the_old = witness.model_copy(update={"ca": str(rotation.new.ca)})

@@ -28,7 +28,7 @@ from tests.components import SPLIT
 from tests.deployments import Deployment, split
 from tests.http import request
 from tests.integration.conftest import TOKEN
-from tests.integration.platform import KEY, PUBLIC_PEM
+from tests.integration.platform_services import KEY, PUBLIC_PEM
 
 pytestmark = pytest.mark.component(SPLIT)
 
