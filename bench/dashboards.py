@@ -38,6 +38,7 @@ SCRAPE = 5
 CLIENTS = 4
 # Requests of one client in a second: the two cores are also those of the gateway.
 PACE = 6.0
+_TABLES = (("sales", "orders"), ("geo", "cities"), ("geo", "stations"), ("big", "ten_thousand_files"))
 _STARTED = re.compile(r'"worker (\d+) is process (\d+)"')
 
 
@@ -104,11 +105,13 @@ def _ask(gateway: Watched, rng: random.Random, elapsed: float) -> int:
     who = rng.choices([*RECIPIENTS, HASTY], weights=[6, 3, 2, 4])[0]
     # Tables come into use one after the other, so that there is always something to mint.
     tables = DIR_TABLES[: 2 + int(elapsed / SECONDS * (len(DIR_TABLES) - 2))]
-    hints = b'{"predicateHints": ["id < %d"]}' % rng.randrange(10_000)
+    hints = b'{"predicateHints": ["station < %d"]}' % rng.randrange(100)
+    schema, table = rng.choice(_TABLES)
     kinds: Mapping[Callable[[], int], int] = {
         lambda: gateway.ask(who, "/shares").status: 3,
         lambda: gateway.ask(who, "/shares/sample/schemas/big/tables/ten_thousand_files/version").status: 2,
-        lambda: gateway.query(who, "sales", "customers").status: 4,
+        lambda: gateway.query(who, "sales", "customers").status: 3,
+        lambda: gateway.query(who, schema, table).status: 3,
         lambda: gateway.query(who, "big", "ten_thousand_files", hints).status: 2,
         lambda: gateway.vend(who, rng.choice(tables)).status: 6,
         lambda: gateway.vend(who, tables[-1]).status: 2,
@@ -251,7 +254,9 @@ def _asked(
             ]
             if points:
                 series[_name(target["legendFormat"], found["metric"], replicas)] = points
-    return Drawing(panel=panel, series=dict(sorted(series.items())))
+    # What is more than nothing comes first: there is room for few names.
+    ordered = sorted(series.items(), key=lambda one: (not any(value for _, value in one[1]), one[0]))
+    return Drawing(panel=panel, series=dict(ordered))
 
 
 def _name(legend: str, labels: Mapping[str, str], replicas: Mapping[str, str]) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from itertools import pairwise
-from math import floor, log10
+from math import floor, log, log10
 from typing import Any
 
 _COLUMN, _LINE, _GAP = 52, 31, 8
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 10, 28, 54
+_LEFT, _RIGHT, _TOP, _BOTTOM = 66, 10, 28, 54
 _HEAD = 66
 _INK, _GREY, _GRID, _PAPER, _FAULT = "#222222", "#666666", "#e4e4e4", "#ffffff", "#fff0dc"
 _COLOURS = (
@@ -134,13 +134,15 @@ def _highest(drawing: Drawing) -> float:
         highest = max(sums.values(), default=0)
     else:
         highest = max((value for points in drawing.series.values() for _, value in points), default=0)
-    return _round_up(highest) if highest > 0 else 1
+    base = 1024.0 if drawing.unit in ("bytes", "Bps") else 1000.0
+    return _round_up(highest, base) if highest > 0 else 1
 
 
-def _round_up(value: float) -> float:
-    """Return the next value that makes good ticks."""
-    power = 10.0 ** floor(log10(value))
-    return next(step * power for step in (1, 2, 4, 5, 8, 10, 20) if step * power >= value)
+def _round_up(value: float, base: float) -> float:
+    """Return the next value that makes good ticks, in thousands of a unit's smaller one."""
+    power = base ** floor(log(value, base))
+    tens = 10.0 ** floor(log10(value / power))
+    return next(step * tens * power for step in (1, 2, 4, 8, 10, 20) if step * tens * power >= value)
 
 
 def _draw_lines(drawing: Drawing, story: Sequence[Happening], frame: _Frame) -> Iterator[str]:

@@ -21,7 +21,7 @@ def _use(gateway: Watched) -> None:
     """Ask for something of every kind, and be refused some of it."""
     for number, recipient in enumerate(RECIPIENTS):
         assert gateway.ask(recipient, "/shares").status == 200
-        hints = b'{"predicateHints": ["id > 5"]}'
+        hints = b'{"predicateHints": ["station > 5"]}'
         assert gateway.query(recipient, "big", "ten_thousand_files", hints).status == 200
         assert gateway.vend(recipient, f"t{number}").status == 200
     assert gateway.ask("nobody", "/shares").status == 401
