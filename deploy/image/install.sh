@@ -20,12 +20,16 @@ case $step in
 packages)
     mkdir -p "$reports"
     [ -e "$prefix/bin/python" ] || python3 -m venv --without-pip "$prefix"
+    # First what builds packages that come as sources (Spark does): a build of its own would fetch another, unpinned.
+    setuptools=$(mktemp)
+    sed -n '/^setuptools==/,/[^\\]$/p' "$3" >"$setuptools"
+    pip_into "$prefix/bin/python" --require-hashes --no-compile --quiet --requirement "$setuptools"
     # The file is whole, so that nothing else is looked for; bytecode is made at the end, for what is left then.
-    pip_into "$prefix/bin/python" --require-hashes --no-compile --requirement "$3" \
+    pip_into "$prefix/bin/python" --require-hashes --no-compile --no-build-isolation --use-pep517 --requirement "$3" \
         --report "$reports/$(basename "$3").json"
+    rm "$setuptools"
     ;;
 project)
-    # setuptools is one of the pinned packages: a build of its own would fetch another.
     pip_into "$prefix/bin/python" --no-build-isolation --no-compile "$3"
     ;;
 sbom)

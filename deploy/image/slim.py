@@ -24,7 +24,15 @@ UNUSED_MODULES = ("ensurepip", "idlelib", "lib2to3", "pydoc_data", "test", "tkin
 AWS_SERVICES = frozenset({"iam", "s3", "signin", "sso", "sso-oidc", "sts"})
 # numpy.testing imports some of them, and others import that.
 TESTS_NEEDED = frozenset({"numpy"})
-PROGRAMS = ("python*", "sluice", "spark-*", "find-spark-home*", "load-spark-env*")
+PROGRAMS = (
+    "python*",
+    "sluice",
+    "spark-submit",
+    "spark-class",
+    "find-spark-home",
+    "find_spark_home.py",
+    "load-spark-env.sh",
+)
 
 
 def main() -> int:

@@ -106,7 +106,7 @@ def test_apt_installs_no_more_than_asked_and_leaves_no_lists():
 def test_packages_are_installed_by_their_hashes_and_never_otherwise():
     script = (ROOT / "deploy" / "image" / "install.sh").read_text()
     installs = [line for line in script.splitlines() if line.strip().startswith("pip_into ")]
-    assert len(installs) == 3
+    assert len(installs) == 4
     own = [line for line in installs if "--require-hashes" not in line]
     assert ["--no-build-isolation" in line for line in own] == [True]
     assert "--no-deps" in script
