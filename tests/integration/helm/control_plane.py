@@ -119,7 +119,7 @@ def _controllers(files: _Files) -> list[str]:
         "--secure-port=0",
         f"--service-account-private-key-file={files.account_key}",
         # A machine that is too busy for heartbeats is not one whose nodes are gone.
-        "--controllers=*,-node-lifecycle-controller",
+        "--node-monitor-grace-period=30m",
         "--horizontal-pod-autoscaler-sync-period=1s",
         "--pvclaimbinder-sync-period=1s",
     ]

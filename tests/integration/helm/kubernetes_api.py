@@ -13,6 +13,8 @@ from typing import Any
 
 Object = dict[str, Any]
 
+_PAUSES = (0.5, 1, 2, 4)
+
 
 class KubernetesApi:
     """An API server on loopback, as somebody who may do everything."""
@@ -56,6 +58,17 @@ class KubernetesApi:
         return items
 
     def _call(self, method: str, path: str, body: Object | None = None) -> Object:
+        for pause in _PAUSES:
+            try:
+                return self._try(method, path, body)
+            except urllib.error.HTTPError as exc:
+                # It is about to have the kind that was just defined.
+                if exc.code != HTTPStatus.TOO_MANY_REQUESTS:
+                    raise
+                sleep(pause)
+        return self._try(method, path, body)
+
+    def _try(self, method: str, path: str, body: Object | None) -> Object:
         with self._open(method, path, body) as answer:
             found: Object = json.load(answer)
             return found

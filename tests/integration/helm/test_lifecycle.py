@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import yaml
 
@@ -23,10 +25,7 @@ from tests.integration.helm.volumes import add_shared_claim
 
 pytestmark = [pytest.mark.system, pytest.mark.component(KUBERNETES)]
 
-VERSIONS = [
-    pytest.param("helm3", marks=pytest.mark.component(HELM3)),
-    pytest.param("helm4", marks=pytest.mark.component(HELM4)),
-]
+VERSIONS = ("helm3", "helm4")
 # What Kubernetes itself puts into a namespace, and what a test does.
 ALWAYS_THERE = {"default", "kube-root-ca.crt"}
 KINDS = (
@@ -136,10 +135,15 @@ def test_keys_and_passwords_that_helm_makes_stay_the_same(cluster):
     release.uninstall()
 
 
-@pytest.mark.parametrize("helm", VERSIONS)
+@pytest.mark.component(HELM3, HELM4)
 @pytest.mark.parametrize("values", ["default", *EXAMPLES])
-def test_a_release_lives_and_ends(cluster, helm, values):
-    release = Release(cluster, helm, values)
+def test_a_release_lives_and_ends(cluster, values):
+    # Side by side: Helm mostly waits.
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda helm: live_and_end(Release(cluster, helm, values)), VERSIONS))
+
+
+def live_and_end(release: Release) -> None:
     release.install()
     pods = release.pods()
     assert pods
@@ -147,6 +151,6 @@ def test_a_release_lives_and_ends(cluster, helm, values):
     release.upgrade(CHANGE)
     assert "1" in release.changed()
     release.rollback()
-    assert release.changed() == {None}
+    wait_until(lambda: release.changed() == {None}, f"{release.namespace} has only pods of before the change")
     release.uninstall()
     wait_until(lambda: release.leftovers() == set(), f"{release.namespace} is as it was before")
