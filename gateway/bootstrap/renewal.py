@@ -70,8 +70,8 @@ class Renewals:
             elif not watched.is_waiting:
                 watched.is_waiting = True
                 log.warning(
-                    "connections with the renewed certificate for %s fail, those with the old one go on: "
-                    "does the other side trust its authority yet?",
+                    "the renewed certificate for %s opens no connection to some service yet, so calls go on "
+                    "with the old one: does the other side run, and trust its authority?",
                     watched.use,
                 )
         except Exception as exc:  # noqa: BLE001 -- whatever fails here, the next change must still be seen

@@ -23,7 +23,7 @@ from gateway.edge.rate import RateLimiter
 from gateway.edge.remote import client_address
 from gateway.edge.request_id import traceparent_from
 from gateway.edge.settings import EdgePorts, EdgeSettings, Services
-from gateway.errors import SERVICE_REFUSED, GatewayError, Unauthenticated, Unavailable
+from gateway.errors import SERVICE_REFUSED, GatewayError, Throttled, Unauthenticated, Unavailable
 from gateway.rpc.metadata import TRACEPARENT, call_metadata
 from gateway.rpc.status import to_error
 from gateway.v1.catalog_pb2 import AsyncQuery, Audience, Caller, ResolveRequest, ResolveResponse
@@ -112,7 +112,7 @@ class Exchange:
         try:
             answer = await method(message, timeout=self.remaining, metadata=self.metadata)
         except AioRpcError as exc:
-            raise self._refused(_catalog_error(exc)) from exc
+            raise self._refused(_error_of(exc)) from exc
         self.principal = answer.principal
         limiter.learn(self._presented, answer.principal, charged=charged)
         return answer
@@ -142,7 +142,7 @@ class Exchange:
                 self._resolve_request(audiences), timeout=timeout, metadata=self.metadata
             )
         except AioRpcError as exc:
-            raise _catalog_error(exc) from exc
+            raise _error_of(exc) from exc
 
     async def call(self, method: Callable[..., Awaitable[Answer]], message: Any) -> Answer:
         """Call a service that takes a grant."""
@@ -202,18 +202,21 @@ class Exchange:
 
 def grant_error(exc: AioRpcError) -> GatewayError:
     """Return the error of a service that takes a grant: a refused grant is our trouble, not the caller's."""
-    error = to_error(exc)
+    error = _error_of(exc)
     if isinstance(error, Unauthenticated):
         return Unavailable("the gateway's services do not agree about a grant; try again later")
     return error
 
 
-def _catalog_error(exc: AioRpcError) -> GatewayError:
-    """Return the catalog's error: an edge that it refuses is our trouble, not the caller's."""
+def _error_of(exc: AioRpcError) -> GatewayError:
+    """Return a service's error: an edge that it refuses or throttles is our trouble, not the caller's."""
     error = to_error(exc)
     if error.error_code == SERVICE_REFUSED:
-        log.error("the catalog refuses this edge, see principals: %s", error.message)
+        log.error("a service refuses this edge, see principals: %s", error.message)
         return Unavailable("the gateway's services do not trust each other; try again later")
+    if isinstance(error, Throttled):
+        log.warning("a service throttles this edge, see principals: %s", error.message)
+        return Unavailable("the gateway has too much to do; try again later", retry_after=error.retry_after)
     return error
 
 

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 
 from gateway.config.schema import TlsConfig
 from gateway.errors import InvalidArgument
+from gateway.ports import Clock, utcnow
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +26,9 @@ class Material:
 class Certificates:
     """The material in force: that of the files when they were last found to be sound."""
 
-    def __init__(self, tls: TlsConfig) -> None:
+    def __init__(self, tls: TlsConfig, clock: Clock = utcnow) -> None:
         self._tls = tls
+        self._clock = clock
         self.material = read_material(tls)
 
     @property
@@ -38,8 +40,16 @@ class Certificates:
         material = read_material(self._tls)
         if material == self.material:
             return False
+        self._check_life(material)
         self.material = material
         return True
+
+    def _check_life(self, material: Material) -> None:
+        own, *_ = x509.load_pem_x509_certificates(material.certificate)
+        if own.not_valid_after_utc <= self._clock():
+            raise InvalidArgument(
+                f"services.tls: the certificate {self._tls.certificate} has expired already"
+            )
 
 
 def read_material(tls: TlsConfig) -> Material:

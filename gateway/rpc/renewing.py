@@ -13,22 +13,17 @@ from grpc import aio
 
 from gateway.rpc.certificates import Certificates, Material
 
-# How long new connections may take before the old ones are given up or kept.
+# How long a first connection may take.
 _CONNECTING: Final = timedelta(seconds=10)
+_OUTCOMES: Final = (grpc.ChannelConnectivity.READY, grpc.ChannelConnectivity.TRANSIENT_FAILURE)
 
 
 class RenewingChannel:
     """Stands for a grpc.aio channel towards generated stubs, and has the latest one make each call."""
 
-    def __init__(
-        self,
-        open_channel: Callable[[Material], aio.Channel],
-        certificates: Certificates,
-        connecting: timedelta = _CONNECTING,
-    ) -> None:
+    def __init__(self, open_channel: Callable[[Material], aio.Channel], certificates: Certificates) -> None:
         self._open = open_channel
         self._certificates = certificates
-        self._connecting = connecting
         self._material = certificates.material
         self._current = _Generation(open_channel(self._material))
         self._retired: set[_Generation] = set()
@@ -44,12 +39,12 @@ class RenewingChannel:
         return partial(self._begin, "unary_stream", method, options)
 
     async def renew(self) -> bool:
-        """Go over to the certificates in force; tell whether: connections that work are not left for none."""
+        """Go over to the certificates in force once they open a connection; tell whether they did."""
         material = self._certificates.material
         if material is self._material:
             return True
         fresh = self._open(material)
-        if not await _is_connected(fresh, self._connecting) and _is_ready(self._current.channel):
+        if not await _is_connected(fresh):
             await fresh.close()
             return False
         old, self._current, self._material = self._current, _Generation(fresh), material
@@ -111,14 +106,14 @@ class _Generation:
             self._when_idle()
 
 
-def _is_ready(channel: aio.Channel) -> bool:
-    return channel.get_state() is grpc.ChannelConnectivity.READY
-
-
-async def _is_connected(channel: aio.Channel, within: timedelta) -> bool:
+async def _is_connected(channel: aio.Channel) -> bool:
+    """Tell whether a first attempt to connect succeeds."""
     try:
-        async with asyncio.timeout(within.total_seconds()):
-            await channel.channel_ready()
+        async with asyncio.timeout(_CONNECTING.total_seconds()):
+            state = channel.get_state(try_to_connect=True)
+            while state not in _OUTCOMES:
+                await channel.wait_for_state_change(state)
+                state = channel.get_state(try_to_connect=True)
     except TimeoutError:
         return False
-    return True
+    return state is grpc.ChannelConnectivity.READY

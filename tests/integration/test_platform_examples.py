@@ -15,7 +15,7 @@ from gateway.demo.s3_sample import to_schema, to_storage
 from tests.components import GO_CLIENT, GRPCURL, SEAWEEDFS, SPLIT
 from tests.http import request
 from tests.installed import installed
-from tests.integration.platform import (
+from tests.integration.platform_services import (
     PUBLIC_PEM,
     Platform,
     build_go_example,

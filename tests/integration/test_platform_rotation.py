@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import ssl
 import threading
 from collections import Counter
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 
 import grpc
 import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from gateway.config.schema import TlsConfig
 from gateway.v1 import catalog_pb2, catalog_pb2_grpc
@@ -21,7 +23,7 @@ from tests.components import ALL_IN_ONE, SPLIT
 from tests.deployments import Deployment, ServerProcess, all_in_one, split
 from tests.http import eventually, request
 from tests.integration.conftest import TOKEN
-from tests.integration.platform import Platform
+from tests.integration.platform_services import Platform
 
 NAMES = ("edge", "catalog", "snapshot", "presign", "vending")
 QUERY = "/shares/sample/schemas/sales/tables/orders/query"
@@ -35,6 +37,7 @@ class Rotation:
         self.deployment = deployment
         self.old: Authority = deployment.authority
         self.new = new_authority(directory)
+        self.current = self.old
         self._bundle = self.old.ca
         # Kept: the file that says it is the one that is about to be rotated.
         self.old_ca = self.old.ca.read_bytes()
@@ -50,6 +53,7 @@ class Rotation:
                 shutil.copy(fresh.key, self.old.directory / f"{name}.key")
 
         self._taken_up(write)
+        self.current = self.new
 
     def _taken_up(self, write) -> None:
         servers = self.deployment.processes.values()
@@ -84,44 +88,72 @@ def requests_to(deployment: Deployment) -> Iterator[Counter[int]]:
         thread.join()
 
 
-@pytest.mark.component(SPLIT)
-def test_an_authority_is_replaced_under_requests_and_none_fails(tmp_path, settings):
+@pytest.fixture(scope="module")
+def rotation(tmp_path_factory, settings) -> Iterator[Rotation]:
+    directory = tmp_path_factory.mktemp("rotation")
     # Connections are made anew all the time, so that an old certificate would be noticed.
     own = settings | {"services": {"maxConnectionAge": "1s"}}
-    with split(tmp_path / "gateway", own) as deployment:
-        rotation = Rotation(deployment, tmp_path / "new")
-        witness = rotation.old.issue("witness")
-        with requests_to(deployment) as statuses:
-            new_ca = rotation.new.ca.read_bytes()
-            rotation.trust(rotation.old_ca, new_ca)
-            rotation.issue()
-            rotation.trust(new_ca)
-            answered = statuses[200]
-            eventually(lambda: statuses[200] > answered + 50 or len(statuses) > 1)
-
-        assert set(statuses) == {200}
-        of_the_old = witness.model_copy(update={"ca": str(rotation.new.ca)})
-        catalog = Platform(deployment, tmp_path).address("catalog")
-        assert status_of(catalog, of_the_old) is grpc.StatusCode.UNAVAILABLE
-        assert status_of(catalog, rotation.new.issue("edge")) is grpc.StatusCode.UNAUTHENTICATED
-
-        break_pair(rotation, deployment.processes["presign"])
-        assert request(deployment.base_url + QUERY, token=TOKEN, method="POST", body=b"{}").status == 200
+    with split(directory / "gateway", own) as deployment:
+        yield Rotation(deployment, directory / "new")
 
 
-def break_pair(rotation: Rotation, server: ServerProcess) -> None:
-    """Renew a certificate without its key, as one who forgets half of it."""
-    fresh = rotation.new.issue(server.name)
-    shutil.copy(fresh.certificate, rotation.old.directory / f"{server.name}.pem")
-    eventually(lambda: renewals(server, "failure") == 1, seconds=30)
-    assert "is refused, the old one stays in use" in server.log()
+@pytest.mark.component(SPLIT)
+def test_an_authority_is_replaced_under_requests_and_none_fails(rotation, tmp_path):
+    witness = rotation.old.issue("witness")
+    with requests_to(rotation.deployment) as statuses:
+        new_ca = rotation.new.ca.read_bytes()
+        rotation.trust(rotation.old_ca, new_ca)
+        rotation.issue()
+        rotation.trust(new_ca)
+        answered = statuses[200]
+        eventually(lambda: statuses[200] > answered + 50 or len(statuses) > 1, seconds=60)
+
+    assert set(statuses) == {200}
+    of_the_old = witness.model_copy(update={"ca": str(rotation.new.ca)})
+    catalog = Platform(rotation.deployment, tmp_path).address("catalog")
+    assert status_of(catalog, of_the_old) is grpc.StatusCode.UNAVAILABLE
+    assert status_of(catalog, rotation.new.issue("edge")) is grpc.StatusCode.UNAUTHENTICATED
+
+
+@pytest.mark.component(SPLIT)
+def test_a_certificate_without_its_key_is_warned_of_and_not_used(rotation):
+    presign = rotation.deployment.processes["presign"]
+    fresh = rotation.new.issue("presign")
+    shutil.copy(fresh.certificate, rotation.old.directory / "presign.pem")
+    eventually(lambda: renewals(presign, "failure") == 1, seconds=30)
+
+    assert "is refused, the old one stays in use" in presign.log()
+    url = rotation.deployment.base_url + QUERY
+    assert request(url, token=TOKEN, method="POST", body=b"{}").status == 200
+
+
+@pytest.mark.component(SPLIT)
+def test_a_process_that_stops_tells_its_watchers_first(rotation, tmp_path):
+    vending = rotation.deployment.processes["vending"]
+    address = Platform(rotation.deployment, tmp_path).address("vending")
+    # Whatever the tests before have left the processes trusting.
+    tls = rotation.current.issue("monitor")
+    with channel_to(address, tls) as channel:
+        asked = health_pb2.HealthCheckRequest(service="gateway.v1.Vending")
+        watch = health_pb2_grpc.HealthStub(channel).Watch(asked, timeout=60)
+        serving = next(watch).status
+        vending.process.send_signal(signal.SIGTERM)
+        rest = [news.status for news in watch]
+
+    assert serving == health_pb2.HealthCheckResponse.SERVING
+    assert rest == [health_pb2.HealthCheckResponse.NOT_SERVING]
+    assert vending.stop() == 0
+
+
+def channel_to(address: str, tls: TlsConfig) -> grpc.Channel:
+    files = {key: Path(file).read_bytes() for key, file in tls.model_dump().items()}
+    credentials = grpc.ssl_channel_credentials(files["ca"], files["key"], files["certificate"])
+    return grpc.secure_channel(address, credentials)
 
 
 def status_of(address: str, tls: TlsConfig) -> grpc.StatusCode:
     """Return how a call ends that says nothing about whom it is for."""
-    files = {key: Path(file).read_bytes() for key, file in tls.model_dump().items()}
-    credentials = grpc.ssl_channel_credentials(files["ca"], files["key"], files["certificate"])
-    with grpc.secure_channel(address, credentials) as channel:
+    with channel_to(address, tls) as channel:
         stub = catalog_pb2_grpc.CatalogStub(channel)
         caller = catalog_pb2.Caller(token_sha256=bytes(32))
         with pytest.raises(grpc.RpcError) as caught:

@@ -12,7 +12,6 @@ from typing import Any
 import jwt
 import pytest
 import yaml
-from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from grpc import aio
 
@@ -29,15 +28,9 @@ from tests.components import SPLIT
 from tests.deployments import Deployment, split
 from tests.http import request
 from tests.integration.conftest import TOKEN
+from tests.integration.platform_services import KEY, PUBLIC_PEM
 
 pytestmark = pytest.mark.component(SPLIT)
-
-KEY = Ed25519PrivateKey.generate()
-PUBLIC_PEM = (
-    KEY.public_key()
-    .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-    .decode()
-)
 
 
 @pytest.fixture(scope="module")

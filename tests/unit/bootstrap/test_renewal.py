@@ -93,7 +93,7 @@ async def test_what_cannot_be_used_yet_is_tried_until_it_can(watched, caplog):
     await watched.until(lambda: watched.taker.taken == ["early"])
 
     assert watched.taker.tries == 4
-    assert caplog.text.count("does the other side trust its authority yet?") == 1
+    assert caplog.text.count("does the other side run, and trust its authority?") == 1
 
 
 async def test_a_file_that_is_removed_is_refused_and_its_return_is_seen(watched):

@@ -109,6 +109,21 @@ def test_a_refused_grant_is_our_trouble_and_other_errors_stay() -> None:
     assert isinstance(missing, NotFound)
 
 
+def test_a_service_that_refuses_the_edge_itself_tells_the_caller_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    error = grant_error(status(grpc.StatusCode.PERMISSION_DENIED, SERVICE_REFUSED))
+    assert isinstance(error, Unavailable)
+    assert "do not trust each other" in error.message
+    assert "see principals" in caplog.text
+
+
+def test_a_service_that_throttles_the_edge_has_the_caller_come_back_later() -> None:
+    error = grant_error(status(grpc.StatusCode.RESOURCE_EXHAUSTED, "RESOURCE_EXHAUSTED"))
+    assert isinstance(error, Unavailable)
+    assert error.retry_after == timedelta(seconds=1)
+
+
 @pytest.mark.parametrize(
     ("code", "kind"),
     [(200, AuditKind.REQUEST), (400, AuditKind.REQUEST), (401, AuditKind.DENIAL), (404, AuditKind.DENIAL)],

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import shutil
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives import serialization
 
 from gateway.errors import InvalidArgument
+from gateway.ports import utcnow
 from gateway.rpc.certificates import Certificates, read_material
 from tests.certificates import new_authority
 
@@ -77,6 +79,19 @@ def test_half_of_a_renewed_pair_changes_nothing(authority):
     shutil.copy(authority.issue("other").certificate, tls.certificate)
 
     with pytest.raises(InvalidArgument, match="cannot be used with the key"):
+        certificates.renew()
+
+    assert certificates.material is before
+
+
+def test_a_renewed_certificate_that_has_expired_changes_nothing(authority):
+    tls, clock = authority.issue("edge"), [utcnow()]
+    certificates = Certificates(tls, lambda: clock[0])
+    before = certificates.material
+    authority.issue("edge")
+    clock[0] += timedelta(hours=2)
+
+    with pytest.raises(InvalidArgument, match="has expired already"):
         certificates.renew()
 
     assert certificates.material is before
