@@ -30,6 +30,10 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line("markers", "slow: takes seconds, so `make test-fast` leaves it out")
     config.addinivalue_line("markers", "system: needs a program that apt or Go brings")
+    config.addinivalue_line(
+        "markers", "pipeline: runs jobs on Spark; `make test-all` does so beside the rest"
+    )
+    config.addinivalue_line("markers", "chart: needs Helm; `make test-all` builds that beside the rest")
     config.pluginmanager.register(ComponentReport())
     config.pluginmanager.register(SkippingReport())
 
@@ -38,9 +42,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if "deep" not in str(config.option.markexpr):
         _leave_out(config, items, "deep")
     for item in items:
-        folder = item.path.relative_to(_TESTS).parts[0]
+        folder, *below = item.path.relative_to(_TESTS).parts
         if folder in ("integration", "e2e"):
             item.add_marker(folder)
+        if below[:1] == ["helm"] and folder == "integration":
+            item.add_marker("chart")
         if _SLOW.isdisjoint(mark.name for mark in item.iter_markers()):
             item.add_marker("fast")
 

@@ -25,6 +25,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from gateway.config.schema import TlsConfig
 from tests.certificates import Authority, new_authority
+from tests.ports import FIRST_PORT, LAST_PORT
 
 SERVICES = ("catalog", "snapshot", "presign", "vending")
 _START_TIMEOUT = 60
@@ -148,7 +149,7 @@ def split(directory: Path, settings: Settings, replicas: int = 1, workers: int =
 def free_port() -> int:
     """Return a port below the ephemeral range that nobody listens on, and that was not given before."""
     for _ in range(1000):
-        port = 10_000 + secrets.randbelow(12_768)
+        port = FIRST_PORT + secrets.randbelow(LAST_PORT - FIRST_PORT + 1)
         if port in _given:
             continue
         with socket.socket() as probe:
@@ -158,7 +159,7 @@ def free_port() -> int:
                 continue
             _given.append(port)
             return port
-    raise RuntimeError("no free port below 22768")
+    raise RuntimeError(f"no free port from {FIRST_PORT} to {LAST_PORT}")
 
 
 def write_files(state: Path, settings: Settings) -> ServerFiles:

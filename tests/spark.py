@@ -36,10 +36,11 @@ SETTINGS = SparkSettings(master="local[2]", conf=FOR_SPEED)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # Java and Maven come from apt.
     for item in items:
         if any(SPARK_PIPELINE in mark.args for mark in item.iter_markers("component")):
+            # Java and Maven come from apt.
             item.add_marker("system")
+            item.add_marker("pipeline")
 
 
 def require_spark() -> None:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-# The kernel hands out ports from 32768 on, and some servers also listen 10,000 above the port they are given.
-FIRST_PORT, LAST_PORT = 10_000, 22_767
+from tests.ports import FIRST_PORT, LAST_PORT
+
 _POLL_SECONDS = 0.05
 _TRIES = 3
 
