@@ -350,8 +350,10 @@ def _ensure(name: str, cache: Path, step: str) -> bool:
 @contextmanager
 def _alone(component: Component, cache: Path) -> Iterator[None]:
     """Wait until no other process installs it, and let none begin meanwhile."""
-    cache.mkdir(parents=True, exist_ok=True)
-    with (cache / f".{component.name}.lock").open("w") as lock:
+    # Beside the cache, so that a failed installation leaves nothing in it.
+    locks = cache.with_name("locks")
+    locks.mkdir(parents=True, exist_ok=True)
+    with (locks / component.name).open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -29,6 +30,13 @@ exit 1
 """
 EMPTY = """#!/bin/sh
 exit 0
+"""
+# Builds what it is told to, and for long enough that another installer meets it.
+SLOW = """#!/bin/sh
+echo "go $*" >> "$CALLS"
+while [ "$1" != -o ]; do shift; done
+mkdir -p "${2%/*}" && echo program > "$2"
+/bin/sleep 1
 """
 
 
@@ -76,6 +84,30 @@ def test_a_node_program_is_installed_without_a_lock_file(install):
     assert install("azurite", npm=NPM).returncode == 0
     assert "--no-package-lock" in install.calls.read_text()
     assert install("--where", "azurite").stdout.strip().endswith("/azurite/dist/src/blob/main.js")
+
+
+def test_a_program_that_go_install_refuses_is_built_in_a_module_of_ours(install):
+    assert install("kube-scheduler", go=SLOW).returncode == 0
+    call = install.calls.read_text()
+    assert call.startswith(f"go build -C {ROOT / 'deploy' / 'dev' / 'go' / 'kubernetes'} ")
+    assert "version.gitVersion=v1.36.3" in call
+    assert call.endswith(" k8s.io/kubernetes/cmd/kube-scheduler\n")
+
+
+def test_two_installers_at_once_install_once(install):
+    install("nginx", go=SLOW)
+    with ThreadPoolExecutor() as pool:
+        results = list(pool.map(install, ["etcd", "etcd"]))
+    assert [result.returncode for result in results] == [0, 0]
+    assert install.calls.read_text().count("go build") == 1
+    assert any("another process has installed it" in result.stdout for result in results)
+
+
+def test_a_group_is_all_of_its_programs(install):
+    result = install("kubernetes", go=EMPTY)
+    assert "1 of 7 helm3: installing" in result.stdout
+    assert "7 of 7 kwok: installing" in result.stdout
+    assert "minio" not in result.stdout
 
 
 @pytest.mark.parametrize(("name", "needs"), [("minio", "go"), ("azurite", "npm")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,8 +16,9 @@ from gateway.config.load import Draft
 from gateway.config.purpose import GRANT_SIGNER, GRANT_VERIFIERS, PURPOSES
 from gateway.config.schema import ServiceName
 from tests.components import HELM3
-from tests.integration.helm.chart import EXAMPLES, Rendered, env_of, render
+from tests.integration.helm.chart import EXAMPLES, Rendered, env_of, pod, render
 from tests.integration.helm.pod_files import PodFiles, new_keys
+from tests.repository import ROOT
 
 pytestmark = [pytest.mark.system, pytest.mark.component(HELM3)]
 
@@ -76,14 +78,14 @@ def drafts(rendered, tmp_path_factory) -> Mapping[str, Draft]:
     return {name: read_whole(files.config_file, files.env) for name, files in pods.items()}
 
 
-def _any_secret() -> Mapping[str, Mapping[str, str]]:
-    """Secrets of every name, with every entry that the chart may ask for."""
+def _any_secret(**known: Mapping[str, str]) -> Mapping[str, Mapping[str, str]]:
+    """Secrets of every name: those that are known, and others with every entry that may be asked for."""
     plain = ("secret", "password", "sluice", "sentinel", "accessKeyId", "secretAccessKey")
     entries = dict.fromkeys(
         (*plain, "tls.crt", "tls.key", "ca.crt"), "of no meaning, but long enough for a key"
     )
     whole = {**entries, **new_keys()}
-    return defaultdict(lambda: whole)
+    return defaultdict(lambda: whole, known)
 
 
 def test_the_gateway_takes_every_process_as_the_chart_starts_it(drafts, way):
@@ -135,6 +137,31 @@ def test_the_pipeline_has_none_of_the_gateways_keys_and_the_gateway_takes_its_se
         files = PodFiles(tmp_path / str(number), workload, rendered, {})
         assert read_whole(files.config_file, files.env).faults == ()
         assert not any("KEYS" in key or "REDIS" in key for key in env_of(workload))
+
+
+def test_keys_that_are_made_as_the_page_says_are_taken(tmp_path):
+    section = (ROOT / "docs" / "kubernetes.md").read_text().partition("\n## Keys\n")[2]
+    steps = [line.strip() for line in section.splitlines() if line.startswith("    ") and "openssl" in line]
+    assert len(steps) == 3
+    made = tmp_path / "made"
+    made.mkdir()
+    subprocess.run(["/bin/sh", "-ec", "\n".join(steps)], cwd=made, check=True, capture_output=True)
+    keys = {file.name: file.read_text() for file in made.iterdir()}
+    rendered = render()
+    for name, process in rendered.processes.items():
+        files = PodFiles(tmp_path / name, process, rendered, _any_secret(**{"sluice-keys": keys}))
+        assert read_whole(files.config_file, files.env).faults == ()
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "Secret"])
+def test_a_file_that_something_else_keeps_takes_the_place_of_the_charts_own(kind):
+    rendered = render(values={"existingConfig": {"kind": kind, "name": "catalog", "key": "file.yaml"}})
+    assert rendered.of("ConfigMap") == {}
+    for process in rendered.processes.values():
+        (volume,) = [each for each in pod(process)["volumes"] if each["name"] == "config"]
+        source = volume["configMap"] if kind == "ConfigMap" else volume["secret"]
+        assert "catalog" in (source.get("name"), source.get("secretName"))
+        assert source["items"] == [{"key": "file.yaml", "path": "server.yaml"}]
 
 
 def test_a_process_own_identity_is_in_its_own_file_only():
