@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry, Metric
 
+from gateway.adapters.caller_metrics import PrometheusCallerMetrics
+from gateway.adapters.certificate_metrics import CertificateMetrics
 from gateway.adapters.credential_metrics import CredentialMetrics
 from gateway.adapters.metrics import PrometheusMetrics
 from gateway.adapters.shipping_metrics import PrometheusShippingMetrics
@@ -42,6 +44,8 @@ def _families() -> Mapping[str, Metric]:
     PrometheusSnapshotMetrics(registry)
     PrometheusShippingMetrics(registry)
     PrometheusWorkMetrics(registry)
+    PrometheusCallerMetrics(registry)
+    CertificateMetrics(registry)
     TokenMetrics(registry, dict, utcnow)
     found = [*registry.collect(), *_supervisor().collect()]
     return {_documented(metric): metric for metric in found if metric.name.startswith("sluice_")}
