@@ -33,7 +33,7 @@ from gateway.domain.key import Key, Keys
 from gateway.domain.location import Location, parse_location
 from gateway.domain.window import URL_PARTS, Window, window_at
 from gateway.ports import Signatures, Signer, SigningCost, Storage
-from tests.stores.redis import running_server, valkey_program
+from tests.stores.redis import Server, running_server, valkey_program
 
 RESULTS = Path(__file__).parent / "results"
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -136,6 +136,7 @@ def main() -> None:
                 measured = asyncio.run(_measure(signer, size, server.url))
                 lines += _table(f"{name}, pages of {size:,} files", measured)
             server.client().flushall()
+        lines += _memory_table({name: _memory(signer, server) for name, (signer, _) in signers.items()})
     print("\n".join(lines))
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "url_cache.md").write_text("\n".join(lines) + "\n")
@@ -153,6 +154,32 @@ def _table(title: str, measured: Mapping[str, Cost]) -> list[str]:
             for name, cost in measured.items()
         ),
     ]
+
+
+def _memory_table(measured: Mapping[str, float]) -> list[str]:
+    return [
+        "",
+        "| In Redis, pages of 1,000 files | bytes a URL | a million URLs |",
+        "| --- | ---: | ---: |",
+        *(f"| {name} | {size:.0f} | {size:.0f} MB |" for name, size in measured.items()),
+    ]
+
+
+def _memory(signer: BenchSigner, server: Server) -> float:
+    """Return how many bytes a remembered signature takes of Redis, with its share of keys and sealing."""
+    client = server.client()
+    client.flushall()
+    before = int(client.info("memory")["used_memory"])
+    asyncio.run(_store(signer, server.url))
+    used = int(client.info("memory")["used_memory"]) - before
+    client.flushall()
+    return used / (AT_ONCE * SIZES[0])
+
+
+async def _store(signer: BenchSigner, url: str) -> None:
+    async with _opened(signer, url, memory=0, in_redis=UrlsInRedis.ALWAYS) as sharing:
+        await _all(sharing, [_page(SIZES[0], number) for number in range(AT_ONCE)])
+        await _stored()
 
 
 async def _measure(signer: BenchSigner, size: int, url: str) -> dict[str, Cost]:
