@@ -8,7 +8,14 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from gateway.domain.manifest import MANIFESTS, Manifest, ManifestError, fingerprint_of, read_manifest
+from gateway.domain.manifest import (
+    MANIFESTS,
+    Manifest,
+    ManifestError,
+    fingerprint_of,
+    manifest_key,
+    read_manifest,
+)
 from gateway.domain.name import TableName, fold
 from gateway.ports import Clock, StateEntry, StateKey, StateStore
 
@@ -26,24 +33,33 @@ log = logging.getLogger(__name__)
 class FormerShowings:
     """Hides what is shown to nobody any more, and names it once nobody can have access to it.
 
-    Only showings of views that there are: who lost a whole view by mistake finds what it had made.
+    Only showings of views that there are: who lost a whole view by mistake finds what it had made. And only
+    what was made before this configuration was taken up: what came later may be of a newer one.
     """
 
     def __init__(self, state: StateStore, clock: Clock) -> None:
         self._state = state
         self._clock = clock
+        self._since = clock()
 
     async def going(self, view: TableName, current: Collection[str], kept_for: timedelta) -> Sequence[str]:
         """Return the fingerprints of a view's former showings whose directories may go."""
         found: list[str] = []
         async for key, entry, manifest in self._former(view, current):
-            if manifest.hidden_from is None:
+            if manifest.hidden_from is None and manifest.refreshed_at < self._since:
                 await self._hide(key, entry, manifest)
-            elif manifest.hidden_from + kept_for <= self._clock():
+            elif manifest.hidden_from is not None and manifest.hidden_from + kept_for <= self._clock():
                 found.append(manifest.fingerprint)
             if len(found) == _MOST:
                 break
         return found
+
+    async def forget(self, fingerprint: str, current: Collection[str]) -> None:
+        """Forget a showing whose directory is gone, unless somebody has made it anew meanwhile."""
+        entry = await self._state.get(manifest_key(fingerprint))
+        manifest = None if entry is None else _read(entry)
+        if fingerprint not in current and manifest is not None and manifest.is_hidden(self._clock()):
+            await self._state.delete(manifest_key(fingerprint))
 
     async def _former(
         self, view: TableName, current: Collection[str]

@@ -142,7 +142,7 @@ class ViewCraft:
             return
         made = _Made.read(result, plan)
         for fingerprint in made.forgotten:
-            await self._state.delete(manifest_key(fingerprint))
+            await self._former.forget(fingerprint, self._current())
         key = manifest_key(job.key.subject)
         for _ in range(_ATTEMPTS):
             entry = await self._state.get(key)
@@ -180,8 +180,10 @@ class ViewCraft:
         )
 
     async def _going(self, showing: Showing) -> list[str]:
-        current = {one.fingerprint for one in self._views.all()}
-        return sorted(await self._former.going(showing.name, current, self._kept_for(showing)))
+        return sorted(await self._former.going(showing.name, self._current(), self._kept_for(showing)))
+
+    def _current(self) -> set[str]:
+        return {one.fingerprint for one in self._views.all()}
 
     async def _put(self, key: str, manifest: Manifest, entry: StateEntry | None) -> bool:
         content = manifest.encode()

@@ -15,6 +15,7 @@ from tests.showings import NAME, NOON, keep, make_showing, make_view, manifest_o
 from tests.unit.services.catalog.calls import FakeClock
 
 KEPT_FOR = timedelta(hours=2)
+EARLIER = NOON - timedelta(days=1)
 SHOWING = make_showing()
 FORMER = make_showing(replace(make_view(), query="SELECT 0"))
 
@@ -24,8 +25,8 @@ class Bench:
         self.clock = FakeClock(NOON)
         self.state = FakeStateStore(clock=self.clock)
         self.former = FormerShowings(self.state, self.clock)
-        keep(self.state, manifest_of(SHOWING))
-        keep(self.state, manifest_of(FORMER))
+        keep(self.state, manifest_of(SHOWING, at=EARLIER))
+        keep(self.state, manifest_of(FORMER, at=EARLIER))
 
     async def going(self, *current: str):
         return await self.former.going(NAME, current or {SHOWING.fingerprint}, KEPT_FOR)
@@ -59,7 +60,7 @@ async def test_what_is_shown_is_left_as_it_is(bench):
 
 async def test_showings_of_other_views_are_left_as_they_are(bench):
     other = renamed(FORMER, TableName("s", "d", "other"))
-    keep(bench.state, manifest_of(other))
+    keep(bench.state, manifest_of(other, at=EARLIER))
 
     await bench.going()
 
@@ -68,7 +69,7 @@ async def test_showings_of_other_views_are_left_as_they_are(bench):
 
 async def test_the_name_of_a_view_may_have_changed_in_case(bench):
     spelled = renamed(FORMER, TableName("S", "D", "View"))
-    keep(bench.state, manifest_of(spelled))
+    keep(bench.state, manifest_of(spelled, at=EARLIER))
 
     await bench.going()
 
@@ -95,3 +96,26 @@ async def test_a_manifest_that_somebody_replaces_meanwhile_is_theirs(bench):
     await bench.going()
 
     assert bench.hidden_from(FORMER) is None
+
+
+async def test_what_was_made_since_the_configuration_was_taken_up_may_be_of_a_newer_one(bench):
+    keep(bench.state, manifest_of(FORMER, at=NOON))
+
+    await bench.going()
+
+    assert bench.hidden_from(FORMER) is None
+
+
+@pytest.mark.parametrize(
+    ("hidden_from", "current", "is_forgotten"),
+    [(NOON, (), True), (None, (), False), (NOON, (FORMER.fingerprint,), False)],
+    ids=["hidden", "made anew", "defined again"],
+)
+async def test_only_what_is_still_hidden_from_everybody_is_forgotten(
+    bench, hidden_from, current, is_forgotten
+):
+    keep(bench.state, replace(manifest_of(FORMER), hidden_from=hidden_from))
+
+    await bench.former.forget(FORMER.fingerprint, current)
+
+    assert (manifest_key(FORMER.fingerprint) not in bench.state.entries) is is_forgotten

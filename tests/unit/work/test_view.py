@@ -299,7 +299,7 @@ async def test_a_result_that_is_no_answer_to_the_plan_is_not_shown(result):
 async def test_what_a_former_definition_showed_goes_once_nobody_can_read_it_and_is_forgotten_then():
     bench = Bench(SHOWING)
     former = make_showing(replace(SHOWING.view, query="SELECT 0"))
-    keep(bench.state, manifest_of(former))
+    keep(bench.state, manifest_of(former, at=NOON - timedelta(days=1)))
     job = job_of(SHOWING)
 
     assert (await bench.plan(job)).body["former"] == []
