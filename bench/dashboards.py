@@ -125,7 +125,7 @@ def play(gateway: Watched, began: float) -> Sequence[Happening]:
     acts: Sequence[tuple[str, float, float, Callable[[], Callable[[], None]]]] = [
         ("Redis does not answer", 0.15, 0.27, lambda: _without_redis(gateway)),
         ("STS throttles", 0.35, 0.47, lambda: _throttled(gateway)),
-        ("a table's log is gone", 0.54, 0.62, lambda: _without_log(gateway)),
+        ("a table's log cannot be listed", 0.54, 0.62, lambda: _without_log(gateway)),
         ("a worker of the edge is killed", 0.68, 0.69, lambda: _without_worker(gateway)),
         ("a configuration is broken", 0.74, 0.82, lambda: _broken_configuration(gateway)),
         ("STS is slow", 0.87, 0.94, lambda: _slow(gateway)),
@@ -174,8 +174,11 @@ def _slow(gateway: Watched) -> Callable[[], None]:
 def _without_log(gateway: Watched) -> Callable[[], None]:
     (log,) = (gateway.directory / "tables").glob("**/customers/_delta_log")
     aside = log.rename(log.with_name("_aside"))
+    # A local storage follows no links, so that this is a log that cannot be listed, and not one that is gone.
+    log.symlink_to(aside)
 
     def undo() -> None:
+        log.unlink()
         aside.rename(log)
 
     return undo

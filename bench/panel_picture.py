@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from itertools import pairwise
-from math import floor, log, log10
+from math import floor, log10
 from typing import Any
 
 _COLUMN, _LINE, _GAP = 52, 31, 8
@@ -134,15 +134,16 @@ def _highest(drawing: Drawing) -> float:
         highest = max(sums.values(), default=0)
     else:
         highest = max((value for points in drawing.series.values() for _, value in points), default=0)
-    base = 1024.0 if drawing.unit in ("bytes", "Bps") else 1000.0
-    return _round_up(highest, base) if highest > 0 else 1
+    # What adds up to a whole does so but for the last digits.
+    highest = round(highest, 9)
+    return _round_up(highest, drawing.unit) if highest > 0 else 1
 
 
-def _round_up(value: float, base: float) -> float:
-    """Return the next value that makes good ticks, in thousands of a unit's smaller one."""
-    power = base ** floor(log(value, base))
-    tens = 10.0 ** floor(log10(value / power))
-    return next(step * tens * power for step in (1, 2, 4, 8, 10, 20) if step * tens * power >= value)
+def _round_up(value: float, unit: str) -> float:
+    """Return the next value that makes good ticks in the unit that it is written in."""
+    factor, _ = _step(value, unit)
+    tens = factor * 10.0 ** floor(log10(value / factor))
+    return next(step * tens for step in (1, 2, 4, 8, 10) if step * tens >= value)
 
 
 def _draw_lines(drawing: Drawing, story: Sequence[Happening], frame: _Frame) -> Iterator[str]:
@@ -274,9 +275,11 @@ _SCALES: Mapping[str, Sequence[tuple[float, str]]] = {
 
 def in_unit(value: float, unit: str) -> str:
     """Return a value much as Grafana would write it."""
-    scale = _SCALES[unit]
-    # What is below the smallest step is written in it.
-    factor, name = next(
-        (step for step in scale if abs(value) >= step[0]), scale[-1] if value else (1, scale[-1][1])
-    )
+    factor, name = _step(value, unit)
     return f"{value / factor:.4g}{name}"
+
+
+def _step(value: float, unit: str) -> tuple[float, str]:
+    """Return the step of a unit's scale that a value is written in: the smallest for all that is below it."""
+    scale = _SCALES[unit]
+    return next((step for step in scale if abs(value) >= step[0]), scale[-1] if value else (1, scale[-1][1]))
