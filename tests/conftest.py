@@ -21,6 +21,8 @@ settings.load_profile("sluice")
 pytest_plugins = ["tests.oracles.fixtures", "tests.spark", "tests.stores.fixtures"]
 
 _TESTS = Path(__file__).parent
+# Folders of integration tests: what a fleet can take is seen where nothing else takes the machine's time.
+_LAST = frozenset({"fleet", "helm"})
 _SLOW = frozenset({"integration", "e2e", "slow", "system", "deep"})
 
 
@@ -33,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "pipeline: runs jobs on Spark; `make test-all` does so beside the rest"
     )
-    config.addinivalue_line("markers", "chart: needs Helm; `make test-all` builds that beside the rest")
+    config.addinivalue_line("markers", "last: runs alone at the end of `make test-all`, when Helm is built")
     config.pluginmanager.register(ComponentReport())
     config.pluginmanager.register(SkippingReport())
 
@@ -45,8 +47,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         folder, *below = item.path.relative_to(_TESTS).parts
         if folder in ("integration", "e2e"):
             item.add_marker(folder)
-        if below[:1] == ["helm"] and folder == "integration":
-            item.add_marker("chart")
+        if folder == "integration" and below[0] in _LAST:
+            item.add_marker("last")
         if _SLOW.isdisjoint(mark.name for mark in item.iter_markers()):
             item.add_marker("fast")
 
