@@ -35,13 +35,8 @@ def test_an_operators_certificate_is_loaded(tmp_path):
 
 
 def test_the_end_of_the_certificate_that_was_loaded_is_told(tmp_path):
-<<<<<<< HEAD
     tls = new_authority(tmp_path).issue("edge")
     told: list[datetime] = []
-=======
-    told: list[datetime] = []
-    tls = new_authority(tmp_path).issue("edge")
->>>>>>> watch
     server_context(
         SslConfig(certificateFile=tls.certificate, certificateKeyFile=tls.key), "127.0.0.1", told.append
     )

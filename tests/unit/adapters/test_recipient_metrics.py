@@ -37,20 +37,11 @@ def test_a_status_has_its_outcome(status, outcome):
 def test_every_outcome_of_a_recipient_is_shown_from_its_first_request_on(metrics, registry):
     metrics.count_request("acme", 200)
 
-<<<<<<< HEAD
-    def count(outcome: str) -> object:
-        labels = {"recipient": "acme", "outcome": outcome}
-        return registry.get_sample_value("sluice_recipient_requests_total", labels)
-
-    assert {outcome: count(outcome) for outcome in Outcome} == {
-        outcome: float(outcome is Outcome.OK) for outcome in Outcome
-=======
     counts = {
         sample.labels["outcome"]: sample.value
         for family in registry.collect()
         for sample in family.samples
         if sample.name == "sluice_recipient_requests_total"
->>>>>>> watch
     }
     assert counts == {outcome: float(outcome is Outcome.OK) for outcome in Outcome}
 
