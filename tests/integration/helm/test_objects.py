@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from ipaddress import ip_network
 from typing import Any
 
 import kubernetes_validate
@@ -211,6 +212,9 @@ def test_only_load_balancers_call_the_edge_and_are_believed(name):
     callers = {peer["ipBlock"]["cidr"] for peer in rule["from"]}
     settings = yaml.safe_load(rendered.of("ConfigMap")["sluice-edge"]["data"]["server.yaml"])
     assert callers <= set(settings["http"]["trustedProxies"])
+    # Of the customer's own addresses a subnet at most: pods and others in its network are not to be believed.
+    networks = [ip_network(each) for each in settings["http"]["trustedProxies"]]
+    assert all(each.prefixlen >= 24 for each in networks if each.is_private)
 
 
 def test_an_edge_keeps_connections_for_longer_than_the_load_balancer_does():
