@@ -38,6 +38,7 @@ _SPECIAL: Final[Mapping[str, Json]] = {
     "pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
     "existingConfig.kind": {"enum": ["ConfigMap", "Secret"]},
     "tls.source": {"enum": ["secrets", "certManager"]},
+    "monitor.kind": {"enum": ["ServiceMonitor", "PodMonitor"]},
     "audit.volume": {"enum": ["emptyDir", "claim", "existing"]},
     "service.type": {"enum": ["ClusterIP", "NodePort", "LoadBalancer"]},
     "podDisruptionBudget.maxUnavailable": {"type": ["integer", "string"]},

@@ -4,12 +4,16 @@ Environment variables say the rest: which services run there, its keys, and Redi
 */}}
 {{- define "sluice.config" -}}
 {{- $config := mergeOverwrite (deepCopy .root.Values.config) (deepCopy .overlay) -}}
+{{- if dig "authorization" "bearerToken" "" $config -}}
+{{- fail "config.authorization.bearerToken: a ConfigMap is no place for a secret; put the token into a Secret, name that by secretFiles: {bearer: SECRET} of the process that runs the catalog, and give it extraEnv: [{name: SLUICE_AUTHORIZATION_BEARER_TOKEN_FILE, value: /etc/sluice/secrets/bearer/ENTRY}]" -}}
+{{- end -}}
 {{- $storages := list -}}
 {{- $known := list -}}
 {{- range $storage := $config.storages -}}
 {{- $known = append $known $storage.name -}}
 {{- $own := get $.storageOptions $storage.name | default dict -}}
 {{- $options := mergeOverwrite (deepCopy ($storage.options | default dict)) (deepCopy $own) -}}
+{{- include "sluice.config.refuseSecrets" (dict "options" $options "path" (printf "the storage %s: options" $storage.name)) -}}
 {{- $storages = append $storages (mergeOverwrite (deepCopy $storage) (dict "options" $options)) -}}
 {{- end -}}
 {{- range $name, $_ := .storageOptions -}}
@@ -26,6 +30,17 @@ Environment variables say the rest: which services run there, its keys, and Redi
 {{- end -}}
 {{- with $principals }}{{ $_ := set $config "principals" . }}{{ end -}}
 {{- toYaml $config -}}
+{{- end -}}
+
+{{/* Fails where a secret itself stands in the options of a storage, in which every {value: …} is one. Takes options and path. */}}
+{{- define "sluice.config.refuseSecrets" -}}
+{{- range $key, $inner := .options -}}
+{{- if eq $key "value" -}}
+{{- fail (printf "%s.value: a ConfigMap is no place for a secret; put it into a Secret, name that by secretFiles, and give {file: /etc/sluice/secrets/NAME/ENTRY}" $.path) -}}
+{{- else if kindIs "map" $inner -}}
+{{- include "sluice.config.refuseSecrets" (dict "options" $inner "path" (printf "%s.%s" $.path $key)) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{/* Changes when a setting does that the gateway does not take up by itself. Takes what sluice.config takes. */}}

@@ -11,10 +11,38 @@ yes
 {{- end -}}
 {{- end -}}
 
+{{/* Whether workers are Spark drivers whose executors are pods; empty if not. */}}
+{{- define "sluice.pipeline.workerMakesPods" -}}
+{{- if hasPrefix "k8s://" (dig "pipeline" "spark" "master" "" .Values.config) -}}
+yes
+{{- end -}}
+{{- end -}}
+
 {{/* Whether Spark asks Kubernetes for pods; empty if not. */}}
 {{- define "sluice.pipeline.makesPods" -}}
-{{- if or .Values.pipeline.cronJobs.usage.schedule .Values.pipeline.sparkApplication.schedule (hasPrefix "k8s://" (dig "pipeline" "spark" "master" "" .Values.config)) -}}
+{{- if or .Values.pipeline.cronJobs.usage.schedule .Values.pipeline.sparkApplication.schedule (include "sluice.pipeline.workerMakesPods" .) -}}
 yes
+{{- end -}}
+{{- end -}}
+
+{{/*
+Where all of the pipeline is. Who may make pods somewhere can use every Secret and every account there, so Spark does so
+where the gateway's are not.
+*/}}
+{{- define "sluice.pipeline.namespace" -}}
+{{- $own := .Values.pipeline.namespace -}}
+{{- if and (include "sluice.pipeline.makesPods" .) (has $own (list "" .Release.Namespace)) -}}
+{{- fail (printf "pipeline.namespace: Spark makes pods, and whoever may make pods in %s could use the gateway's keys; name another namespace, which is there, for the pipeline" .Release.Namespace) -}}
+{{- end -}}
+{{- default .Release.Namespace $own -}}
+{{- end -}}
+
+{{/* Settings of the pipeline over config: workers' executors are where their account may make them. */}}
+{{- define "sluice.pipeline.overlay" -}}
+{{- if include "sluice.pipeline.workerMakesPods" . -}}
+{{- dict "pipeline" (dict "spark" (dict "conf" (dict "spark.kubernetes.namespace" (include "sluice.pipeline.namespace" .)))) | toYaml -}}
+{{- else -}}
+{}
 {{- end -}}
 {{- end -}}
 
@@ -31,10 +59,9 @@ azure.workload.identity/use: "true"
 {{- end }}
 {{- end -}}
 
-{{/* The part of a pod that all of the pipeline's have in common. */}}
+{{/* The part of a pod that all of the pipeline's have in common, but automountServiceAccountToken: for drivers with executors in pods only. */}}
 {{- define "sluice.pipeline.pod" -}}
 serviceAccountName: {{ include "sluice.pipeline.account" . }}
-automountServiceAccountToken: {{ not (empty (include "sluice.pipeline.makesPods" .)) }}
 enableServiceLinks: false
 securityContext:
   {{- include "sluice.pod.security" . | nindent 2 }}

@@ -167,13 +167,14 @@ emptyDir: {sizeLimit: {{ .Values.audit.size }}}
 
 {{/*
 A process' probes, which it takes. Ready is a service that serves, and an edge that has the catalog and what one access mode needs: were
-it to need all, an outage of one service would take away the edges, and with them what the others can still do.
+it to need all, an outage of one service would take away the edges, and with them what the others can still do. Neither of those that
+restart a process asks for others: an edge that starts while the catalog is away waits, and is not killed for it.
 */}}
 {{- define "sluice.process.probes" -}}
 {{- $ready := dict "httpGet" (dict "path" "/readyz" "port" "metrics") -}}
 {{- $alive := dict "httpGet" (dict "path" "/healthz" "port" "metrics") -}}
 startupProbe:
-  {{- mergeOverwrite (deepCopy $ready) .probes.startup | toYaml | nindent 2 }}
+  {{- mergeOverwrite (deepCopy $alive) .probes.startup | toYaml | nindent 2 }}
 livenessProbe:
   {{- mergeOverwrite (deepCopy $alive) .probes.liveness | toYaml | nindent 2 }}
 readinessProbe:

@@ -16,6 +16,7 @@ _FILES = {
     "sigs.k8s.io/gateway-api@v1.6.3": ("config/crd/standard/gateway.networking.k8s.io_httproutes.yaml",),
     "github.com/prometheus-operator/prometheus-operator@v0.85.0": (
         "example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml",
+        "example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml",
         "example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml",
     ),
     "github.com/external-secrets/external-secrets@v1.3.2": (

@@ -48,7 +48,7 @@ def released(rendered: Rendered, directory: Path, http_port: int) -> Iterator[di
             ports[name]["http"] = http_port
     given = _secrets(rendered, directory)
     with ExitStack() as stack:
-        # Edges last: they start when they reach the others.
+        # Edges last: they are ready when they reach the others.
         names = sorted(rendered.processes, key=lambda name: "http" in ports[name])
         yield {
             name: stack.enter_context(_running(name, rendered, directory / name, ports, given))
@@ -64,16 +64,16 @@ def _running(
     files = PodFiles(directory, deployment, rendered, given)
     env = {key: _moved(key, value, ports, name) for key, value in files.env.items()}
     own = ports[name]
-    probe = container(deployment)["startupProbe"]["httpGet"]
+    probe = container(deployment)["readinessProbe"]["httpGet"]
 
-    def started() -> bool:
+    def is_ready() -> bool:
         try:
             return request(f"http://127.0.0.1:{own[probe['port']]}{probe['path']}").status == 200
         except OSError:
             return False
 
     command = [sys.executable, "-m", "gateway", "serve", "--config", str(files.config_file)]
-    with running(command, log_file=directory / "log", ready=started, env=env) as server:
+    with running(command, log_file=directory / "log", ready=is_ready, env=env) as server:
         yield Process(deployment, own, server)
 
 

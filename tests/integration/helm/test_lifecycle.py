@@ -36,6 +36,7 @@ KINDS = (
     *("apis/rbac.authorization.k8s.io/v1/roles", "apis/rbac.authorization.k8s.io/v1/rolebindings"),
     *("apis/cert-manager.io/v1/certificates", "apis/external-secrets.io/v1/externalsecrets"),
     *("apis/gateway.networking.k8s.io/v1/httproutes", "apis/monitoring.coreos.com/v1/podmonitors"),
+    *("apis/monitoring.coreos.com/v1/servicemonitors", "apis/monitoring.coreos.com/v1/prometheusrules"),
 )
 CHANGE = {"processDefaults": {"podAnnotations": {"example.com/change": "1"}}}
 
@@ -46,9 +47,14 @@ class Release:
     def __init__(self, cluster: Cluster, helm: str, values: str, namespace: str = "") -> None:
         self._cluster = cluster
         self._helm = helm
-        self._files = [] if values == "default" else ["--values", str(example(values))]
         self.namespace = namespace or f"{values}-{helm}"
-        cluster.namespace(self.namespace)
+        self._namespaces = (self.namespace, f"{self.namespace}-pipeline")
+        self._files = [] if values == "default" else ["--values", str(example(values))]
+        # Two releases live at once, each with a pipeline. Nobody calls pods that kwok pretends to run.
+        own = f"pipeline.namespace={self._namespaces[1]},processDefaults.minReadySeconds=0"
+        self._files += ["--set", own]
+        for name in self._namespaces:
+            cluster.namespace(name)
         if values == "minio":
             add_shared_claim(cluster, self.namespace, "sluice-audit")
 
@@ -77,7 +83,10 @@ class Release:
 
     def _list(self, kind: str) -> list[Object]:
         group, _, name = kind.rpartition("/")
-        return self._cluster.api.list(f"/{group}/namespaces/{self.namespace}/{name}")
+        api = self._cluster.api
+        return [
+            each for where in self._namespaces for each in api.list(f"/{group}/namespaces/{where}/{name}")
+        ]
 
     def secrets(self, *names: str) -> list[Object]:
         """Return what is in Secrets."""
@@ -125,6 +134,30 @@ def test_pods_of_the_pipeline_are_admitted_too(cluster):
         assert refusal(cluster, "pipeline", spec | {"serviceAccountName": "default"}) == ""
 
 
+def may(cluster: Cluster, account: str, verb: str, resource: str, namespace: str) -> bool:
+    """Ask Kubernetes what an account may do in a namespace."""
+    asked = {"verb": verb, "resource": resource, "namespace": namespace}
+    body = {"spec": {"user": f"system:serviceaccount:{account}", "resourceAttributes": asked}}
+    answer = cluster.api.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", body)
+    return bool(answer["status"]["allowed"])
+
+
+@pytest.mark.component(HELM3)
+def test_the_pipeline_may_make_pods_in_its_own_namespace_and_do_nothing_where_the_gateway_is(cluster):
+    for name in ("sluice", "spark"):
+        cluster.namespace(name)
+    rendered = render("aws", values={"pipeline": {"namespace": "spark"}})
+    for kind in ("Role", "RoleBinding"):
+        (each,) = rendered.of(kind).values()
+        where = each["metadata"]["namespace"]
+        cluster.api.create(f"/apis/rbac.authorization.k8s.io/v1/namespaces/{where}/{kind.lower()}s", each)
+    account = "spark:sluice-pipeline"
+    wait_until(lambda: may(cluster, account, "create", "pods", "spark"), "Spark may make its executors")
+    assert not may(cluster, account, "get", "secrets", "spark")
+    for verb, resource in (("create", "pods"), ("patch", "configmaps"), ("get", "secrets")):
+        assert not may(cluster, account, verb, resource, "sluice")
+
+
 @pytest.mark.component(HELM3)
 def test_keys_and_passwords_that_helm_makes_stay_the_same(cluster):
     release = Release(cluster, "helm3", "trial", namespace="keys")
@@ -140,11 +173,16 @@ def test_keys_and_passwords_that_helm_makes_stay_the_same(cluster):
 def test_a_release_lives_and_ends(cluster, values):
     # Side by side: Helm mostly waits.
     with ThreadPoolExecutor() as pool:
-        list(pool.map(lambda helm: live_and_end(Release(cluster, helm, values)), VERSIONS))
+        releases = [Release(cluster, helm, values) for helm in VERSIONS]
+        notes = list(pool.map(live_and_end, releases))
+    # Pods of both have no disk that stays, and ship nothing.
+    loses_audit = values in ("default", "trial")
+    assert ["the audit log is lost" in each for each in notes] == [loses_audit, loses_audit]
 
 
-def live_and_end(release: Release) -> None:
-    release.install()
+def live_and_end(release: Release) -> str:
+    """Go through all that a release does, and return what is said at its beginning."""
+    notes = release.install()
     pods = release.pods()
     assert pods
     assert {each["status"]["phase"] for each in pods} == {"Running"}
@@ -154,3 +192,4 @@ def live_and_end(release: Release) -> None:
     wait_until(lambda: release.changed() == {None}, f"{release.namespace} has only pods of before the change")
     release.uninstall()
     wait_until(lambda: release.leftovers() == set(), f"{release.namespace} is as it was before")
+    return notes

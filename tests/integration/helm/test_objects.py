@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
+from ipaddress import ip_network
 from typing import Any
 
 import kubernetes_validate
 import pytest
+import yaml
 from kubeflow_spark_api.models import SparkV1beta2ScheduledSparkApplication as SparkApplication
 
+from gateway.config.schema import ServicesConfig
 from tests.components import HELM3
 from tests.integration.helm.chart import (
     CHART,
@@ -30,6 +34,7 @@ VERSIONS = ("1.30", "1.33", "1.36")
 EVERYTHING = {
     "redis": {"bundled": {"enabled": True}, "url": "", "cluster": False},
     "pipeline": {
+        "namespace": "spark",
         "worker": {"replicas": 1},
         "cronJobs": {"usage": {"schedule": "7 * * * *"}, "worker": {"schedule": "30 2 * * *"}},
         "sparkApplication": {"schedule": "@hourly", "image": "spark-with-sluice"},
@@ -106,13 +111,147 @@ def test_every_container_is_locked_down(rendered):
         }
 
 
-def test_only_what_starts_pods_of_spark_has_a_token_of_kubernetes(everything):
-    with_token = {
-        workload["metadata"]["name"]
-        for workload in workloads(everything)
+def with_token(rendered: Rendered) -> set[tuple[str, str]]:
+    """Return kind and name of what has a token of Kubernetes in its pods."""
+    return {
+        (workload["kind"], workload["metadata"]["name"])
+        for workload in workloads(rendered)
         if pod(workload).get("automountServiceAccountToken", True)
     }
-    assert with_token == {"sluice-pipeline-usage", "sluice-pipeline-worker"}
+
+
+def test_only_drivers_whose_executors_are_pods_have_a_token_of_kubernetes(everything):
+    assert with_token(everything) == {("CronJob", "sluice-pipeline-usage")}
+    spark = {"pipeline": {"spark": {"master": "k8s://https://kubernetes.default.svc:443"}}}
+    workers = render("aws", values={**EVERYTHING, "config": spark})
+    assert with_token(workers) == {
+        ("CronJob", "sluice-pipeline-usage"),
+        ("CronJob", "sluice-pipeline-worker"),
+        ("Deployment", "sluice-pipeline-worker"),
+    }
+    settings = yaml.safe_load(workers.of("ConfigMap")["sluice-pipeline"]["data"]["server.yaml"])
+    assert settings["pipeline"]["spark"]["conf"] == {"spark.kubernetes.namespace": "spark"}
+
+
+def test_the_driver_of_a_spark_application_has_a_token_and_its_executors_have_none(everything):
+    (application,) = everything.of("ScheduledSparkApplication").values()
+    template = application["spec"]["template"]
+    tokens = {
+        part: template[part]["template"]["spec"]["automountServiceAccountToken"]
+        for part in ("driver", "executor")
+    }
+    assert tokens == {"driver": True, "executor": False}
+
+
+def test_executors_of_a_spark_application_can_write_where_they_must(everything):
+    (application,) = everything.of("ScheduledSparkApplication").values()
+    template = application["spec"]["template"]
+    empty = {volume["name"] for volume in template["volumes"] if "emptyDir" in volume}
+    mounts = {mount["mountPath"]: mount["name"] for mount in template["executor"]["volumeMounts"]}
+    assert set(mounts) == {"/tmp", "/opt/spark/work-dir"}
+    assert set(mounts.values()) <= empty
+
+
+def test_nobody_may_make_pods_where_the_gateway_is(everything):
+    roles = [*everything.of("Role").values(), *everything.of("RoleBinding").values()]
+    assert [role["metadata"]["namespace"] for role in roles] == ["spark", "spark"]
+    pipeline = [each for each in everything.objects if each["metadata"]["name"].startswith("sluice-pipeline")]
+    assert {each["metadata"]["namespace"] for each in pipeline} == {"spark"}
+    arguments = container(everything.of("CronJob")["sluice-pipeline-usage"])["command"]
+    assert "spark.kubernetes.namespace=spark" in arguments
+    # Nothing that is rendered gives a right in the whole cluster.
+    assert not any(kind.startswith("ClusterRole") for kind in (each["kind"] for each in everything.objects))
+
+
+def test_a_pipeline_that_makes_no_pods_may_be_beside_the_gateway():
+    rendered = render(values={"pipeline": {"worker": {"replicas": 1}}})
+    assert rendered.of("Role") == {}
+    assert rendered.of("Deployment")["sluice-pipeline-worker"]["metadata"]["namespace"] == "sluice"
+
+
+def test_the_password_of_the_bundled_redis_is_in_a_file_only():
+    rendered = render("trial")
+    redis = container(rendered.of("Deployment")["sluice-redis"])
+    assert redis["args"][0] == "/etc/redis/redis.conf"
+    assert "env" not in redis
+    secret = {
+        key: base64.b64decode(value).decode()
+        for key, value in rendered.of("Secret")["sluice-redis"]["data"].items()
+    }
+    assert secret["redis.conf"] == f"requirepass {secret['password']}\n"
+
+
+@pytest.mark.parametrize("kind", ["ServiceMonitor", "PodMonitor"])
+def test_prometheus_finds_the_metrics_of_every_pod(kind):
+    rendered = render("aws", values={"monitoring": {"monitor": {"kind": kind}}})
+    (monitor,) = rendered.of(kind).values()
+    assert set(monitor["spec"]["namespaceSelector"]["matchNames"]) == {"sluice", "sluice-pipeline"}
+    wanted = monitor["spec"]["selector"]["matchLabels"].items()
+    services = [each for each in rendered.objects if each["kind"] == "Service"]
+    found = [each for each in services if wanted <= each["metadata"]["labels"].items()]
+    if kind == "PodMonitor":
+        assert all(wanted <= _labels(process).items() for process in rendered.of("Deployment").values())
+        assert "sluice-metrics" not in rendered.of("Service")
+        return
+    # A Service in each namespace, whose selector is about all pods there.
+    assert {each["metadata"]["namespace"] for each in found} == {"sluice", "sluice-pipeline"}
+    for service in found:
+        selector = service["spec"]["selector"].items()
+        assert all(selector <= _labels(process).items() for process in rendered.of("Deployment").values())
+        assert service["spec"]["publishNotReadyAddresses"] is True
+
+
+@pytest.mark.parametrize("name", ["aws", "azure", "gcp"])
+def test_only_load_balancers_call_the_edge_and_are_believed(name):
+    rendered = render(name)
+    (rule,) = [
+        rule
+        for rule in rendered.of("NetworkPolicy")["sluice-edge"]["spec"]["ingress"]
+        if rule["ports"] == [{"port": "http"}]
+    ]
+    callers = {peer["ipBlock"]["cidr"] for peer in rule["from"]}
+    settings = yaml.safe_load(rendered.of("ConfigMap")["sluice-edge"]["data"]["server.yaml"])
+    assert callers <= set(settings["http"]["trustedProxies"])
+    # Of the customer's own addresses a subnet at most: pods and others in its network are not to be believed.
+    networks = [ip_network(each) for each in settings["http"]["trustedProxies"]]
+    assert all(each.prefixlen >= 24 for each in networks if each.is_private)
+
+
+def test_an_edge_keeps_connections_for_longer_than_the_load_balancer_does():
+    idle = {"aws": 330, "gcp": 600}
+    for name, seconds in idle.items():
+        settings = yaml.safe_load(render(name).of("ConfigMap")["sluice-edge"]["data"]["server.yaml"])
+        assert int(settings["http"]["keepAlive"].removesuffix("s")) > seconds
+    attributes = render("aws").of("Ingress")["sluice"]["metadata"]["annotations"]
+    assert attributes["alb.ingress.kubernetes.io/load-balancer-attributes"].endswith(f"={idle['aws']}")
+
+
+@pytest.mark.parametrize("name", ["aws", "azure", "gcp", "minio"])
+def test_no_example_for_production_loses_its_audit_log_with_a_pod(name):
+    rendered = render(name)
+    settings = yaml.safe_load(rendered.of("ConfigMap")["sluice-edge"]["data"]["server.yaml"])
+    volumes = {volume["name"]: volume for volume in pod(rendered.processes["edge"])["volumes"]}
+    assert settings.get("usage", {}).get("landing") or "persistentVolumeClaim" in volumes["audit"]
+
+
+def test_no_probe_that_restarts_a_process_asks_for_other_services(rendered):
+    for process in rendered.processes.values():
+        probes = container(process)
+        asked = {name: probes[f"{name}Probe"]["httpGet"]["path"] for name in ("startup", "liveness")}
+        assert set(asked.values()) == {"/healthz"}
+        assert probes["readinessProbe"]["httpGet"]["path"] == "/readyz"
+
+
+def test_old_pods_stay_until_callers_can_have_found_the_new_ones(rendered):
+    # Callers look names up again when a connection has come to this age.
+    age = ServicesConfig().max_connection_age.total_seconds()
+    for process in rendered.processes.values():
+        assert process["spec"]["minReadySeconds"] >= 2 * age
+    slow = render(values={"processes": {"edge": {"minReadySeconds": 60}}}).processes
+    assert {name: each["spec"]["minReadySeconds"] for name, each in slow.items()} == {
+        **dict.fromkeys(slow, 30),
+        "edge": 60,
+    }
 
 
 def test_each_process_has_an_account_of_its_own(rendered):
@@ -202,6 +341,11 @@ def test_certificates_name_what_is_called_and_who_calls():
     assert names <= {name for each in certificates.values() for name in each["spec"].get("dnsNames", ())}
     (identity,) = certificates["sluice-edge"]["spec"]["uris"]
     assert identity in rendered.of("ConfigMap")["sluice-catalog"]["data"]["server.yaml"]
+
+
+def _labels(workload: Object) -> dict[str, str]:
+    labels: dict[str, str] = workload["spec"]["template"]["metadata"]["labels"]
+    return labels
 
 
 def _group(each: Object) -> str:

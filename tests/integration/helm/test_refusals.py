@@ -11,6 +11,13 @@ from tests.integration.helm.chart import Refused, render
 
 pytestmark = [pytest.mark.system, pytest.mark.component(HELM3, HELM4)]
 
+SECRET = "never-to-be-told"
+
+
+def _storage(**identity: Any) -> dict[str, Any]:
+    return {"name": "lake", "prefix": "s3://lake", "vendor": "s3", "options": {"identity": identity}}
+
+
 BY_SCHEMA: dict[str, tuple[dict[str, Any], str]] = {
     "a name that is not there": ({"replicas": 3}, "replicas"),
     "a misspelt name in a process": ({"processes": {"presign": {"replcas": 3}}}, "replcas"),
@@ -34,6 +41,7 @@ BY_SCHEMA: dict[str, tuple[dict[str, Any], str]] = {
     "what the chart sets itself": ({"config": {"port": 9000}}, "port"),
     "keys among the settings": ({"config": {"keys": {"current": {}}}}, "keys"),
     "Redis among the settings": ({"config": {"cache": {"redis": {"url": "redis://r"}}}}, "redis"),
+    "another kind of monitor": ({"monitoring": {"monitor": {"kind": "Scrape"}}}, "kind"),
     "another source of certificates": ({"tls": {"source": "vault"}}, "source"),
     "a port that is none": ({"networkPolicy": {"stores": {"ports": [70000]}}}, "ports"),
 }
@@ -66,8 +74,49 @@ BY_TEMPLATES: dict[str, tuple[dict[str, Any], str]] = {
     "a route without a gateway": ({"httpRoute": {"enabled": True}}, "httpRoute.parentRefs"),
     "a claim without a name": ({"audit": {"volume": "existing"}}, "audit.existingClaim"),
     "a Spark application without an image for it": (
-        {"pipeline": {"sparkApplication": {"schedule": "@hourly"}}},
+        {"pipeline": {"namespace": "spark", "sparkApplication": {"schedule": "@hourly"}}},
         "pipeline.sparkApplication.image",
+    ),
+    "pods of Spark in no namespace of their own": (
+        {"pipeline": {"cronJobs": {"usage": {"schedule": "@hourly"}}}},
+        "pipeline.namespace: .* name another namespace",
+    ),
+    "pods of Spark in the gateway's namespace": (
+        {"pipeline": {"namespace": "sluice", "sparkApplication": {"schedule": "@hourly", "image": "i"}}},
+        "pipeline.namespace: .* name another namespace",
+    ),
+    "a worker's executors in the gateway's namespace": (
+        {"config": {"pipeline": {"spark": {"master": "k8s://api"}}}, "pipeline": {"worker": {"replicas": 1}}},
+        "pipeline.namespace: .* name another namespace",
+    ),
+    "a token in a ConfigMap": (
+        {"config": {"authorization": {"bearerToken": SECRET}}},
+        "SLUICE_AUTHORIZATION_BEARER_TOKEN_FILE",
+    ),
+    "a token in one process' ConfigMap": (
+        {"processes": {"catalog": {"config": {"authorization": {"bearerToken": SECRET}}}}},
+        "SLUICE_AUTHORIZATION_BEARER_TOKEN_FILE",
+    ),
+    "a key of a store in a ConfigMap": (
+        {"config": {"storages": [_storage(secretAccessKey={"value": SECRET})]}},
+        r"the storage lake: options.identity.secretAccessKey.value: .* {file: ",
+    ),
+    "a key of a store in one process' ConfigMap": (
+        {
+            "config": {"storages": [_storage()]},
+            "processes": {"presign": {"storageOptions": {"lake": {"accountKey": {"value": SECRET}}}}},
+        },
+        r"the storage lake: options.accountKey.value: .* {file: ",
+    ),
+    "a key of a store in the pipeline's ConfigMap": (
+        {
+            "config": {"storages": [_storage()]},
+            "pipeline": {
+                "worker": {"replicas": 1},
+                "storageOptions": {"lake": {"signing": {"secret": {"value": SECRET}}}},
+            },
+        },
+        r"the storage lake: options.signing.secret.value: .* {file: ",
     ),
     "a secret of no store": ({"externalSecrets": {"secrets": {"a": "b"}}}, "storeRef.name"),
 }
@@ -90,8 +139,9 @@ def test_helm_4_refuses_the_same(case):
 @pytest.mark.parametrize("case", BY_TEMPLATES)
 def test_the_templates_say_what_to_do(case):
     values, named = BY_TEMPLATES[case]
-    with pytest.raises(Refused, match=named):
+    with pytest.raises(Refused, match=named) as refused:
         render(values=values)
+    assert SECRET not in str(refused.value)
 
 
 def test_a_cluster_that_is_too_old_is_refused():

@@ -90,4 +90,4 @@ def test_an_edge_without_its_catalog_is_not_ready_and_not_restarted(processes):
     processes["catalog"].server.kill()
     edge = processes["edge"]
     eventually(lambda: edge.probe("readinessProbe").status == 503)
-    assert edge.probe("livenessProbe").status == 200
+    assert {edge.probe(probe).status for probe in ("startupProbe", "livenessProbe")} == {200}

@@ -153,6 +153,18 @@ def test_keys_that_are_made_as_the_page_says_are_taken(tmp_path):
         assert read_whole(files.config_file, files.env).faults == ()
 
 
+def test_the_single_token_is_taken_from_a_secret_as_the_page_says(tmp_path):
+    page = (ROOT / "docs" / "kubernetes.md").read_text()
+    (shown,) = [block for block in page.split("```") if "BEARER_TOKEN_FILE" in block]
+    rendered = render(values=yaml.safe_load(shown.removeprefix("yaml")))
+    secrets = _any_secret(**{"my-secret": {"token": "slc_0123456789abcdefghijklmnopqrstuvwxyz"}})
+    files = PodFiles(tmp_path, rendered.processes["catalog"], rendered, secrets)
+    draft = read_whole(files.config_file, files.env)
+    assert draft.faults == ()
+    assert draft.config is not None
+    assert draft.config.authorization is not None
+
+
 @pytest.mark.parametrize("kind", ["ConfigMap", "Secret"])
 def test_a_file_that_something_else_keeps_takes_the_place_of_the_charts_own(kind):
     rendered = render(values={"existingConfig": {"kind": kind, "name": "catalog", "key": "file.yaml"}})
