@@ -33,13 +33,13 @@ from gateway.adapters.storages import OpenStorages, StorageProcess
 from gateway.adapters.token_metrics import TokenMetrics
 from gateway.adapters.url_metrics import UrlMetrics
 from gateway.adapters.view_check import check_view_columns, reads_tables
-from gateway.bootstrap.certificates import show_certificates
+from gateway.bootstrap.certificates import ServicesCertificates, show_redis_certificate
 from gateway.bootstrap.edge import EdgeParts, Rates, public_url, serve_edge
 from gateway.bootstrap.given import Given, Operations
 from gateway.bootstrap.landing import audit_directory, shipping
 from gateway.bootstrap.readiness import Readiness, missing
 from gateway.bootstrap.reload import Reloader
-from gateway.bootstrap.renewal import Renewals
+from gateway.bootstrap.renewal import Renewals, signatures
 from gateway.bootstrap.replica import replica_name
 from gateway.bootstrap.services import WIRE_NAMES, Parts, build_service
 from gateway.config.faults import ConfigError
@@ -50,7 +50,7 @@ from gateway.domain.key import Purpose
 from gateway.errors import Internal
 from gateway.ports import AuditLog, utcnow
 from gateway.rpc.admission import Gate
-from gateway.rpc.certificates import Certificates
+from gateway.rpc.certificates import Certificates, certificate_files
 from gateway.rpc.dial import open_channel
 from gateway.rpc.local import LocalChannel
 from gateway.rpc.rate import LocalBuckets
@@ -117,7 +117,6 @@ class _Process:
         self._leaving = asyncio.Event()
         self._rates = Rates(config)
         self._renewals = Renewals(CertificateMetrics(self._metrics.registry))
-        self._renewing: list[RenewingChannel] = []
         self._checking: asyncio.Task[None] | None = None
         self._run = [name for name in ServiceName if name in config.services.run]
 
@@ -147,8 +146,11 @@ class _Process:
     def _open_certificates(self) -> Certificates | None:
         if self._config.services.tls is None:
             return None
+        files = certificate_files(self._config.services.tls)
+        before = signatures(files)
         certificates = Certificates(self._config.services.tls)
-        self._renewals.add("services", certificates.files, self._renew_services)
+        self._shown = ServicesCertificates(certificates, self._metrics)
+        self._renewals.add("services", files, before, self._shown.take_up)
         return certificates
 
     async def start_services(self) -> None:
@@ -199,7 +201,7 @@ class _Process:
             channel = dial(None)
         else:
             renewing = RenewingChannel(dial, self._certificates)
-            self._renewing.append(renewing)
+            self._shown.add(renewing)
             channel = renewing.as_channel()
         self._stack.push_async_callback(channel.close)
         return channel
@@ -211,7 +213,7 @@ class _Process:
 
     async def start_operations(self, channels: Mapping[ServiceName, aio.Channel]) -> Operations:
         await self._stack.enter_async_context(measured_loop(self._metrics))
-        await asyncio.to_thread(show_certificates, self._config, self._run, self._metrics)
+        await asyncio.to_thread(show_redis_certificate, self._config, self._run, self._metrics)
         serve = self._given.operations or partial(serve_ops, self._config.metrics.listen, missing=missing)
         return await self._stack.enter_async_context(serve(self._metrics.registry, Readiness(channels)))
 
@@ -240,13 +242,6 @@ class _Process:
         for work in (reloader.watch(), self._renewals.watch()):
             self._stack.push_async_callback(_cancelled, asyncio.create_task(work))
         return reloader
-
-    async def _renew_services(self) -> bool:
-        """Show new connections the renewed certificates at once, and make those of our own anew."""
-        if self._certificates is not None:
-            await asyncio.to_thread(self._certificates.renew)
-            await asyncio.to_thread(show_certificates, self._config, self._run, self._metrics)
-        return all(await asyncio.gather(*(channel.renew() for channel in self._renewing)))
 
     async def drain(self, ops: Operations) -> None:
         """Say that the process stops, and serve on until those who send requests have noticed."""
