@@ -320,6 +320,16 @@ CASES: Mapping[str, Case] = {
         after=90,
         quiet=[one(f'sluice_certificate_expiry_timestamp_seconds{{{_A}, use="rest"}}', gauge(30 * _DAY))],
     ),
+    "SluiceCertificateNotTakenUp": Case(
+        labels={"instance": "a", "use": "services"},
+        fires=one(f'sluice_certificate_renewal_pending{{{_A}, use="services"}}', gauge(1)),
+        after=35,
+        quiet=[
+            one(f'sluice_certificate_renewal_pending{{{_A}, use="services"}}', gauge(0)),
+            # The other side was being renewed too.
+            one(f'sluice_certificate_renewal_pending{{{_A}, use="services"}}', blip(1, 0, 20)),
+        ],
+    ),
     "SluiceTokenExpiresSoon": Case(
         labels={"recipient": "acme"},
         fires=one('sluice_token_expiry_timestamp_seconds{recipient="acme", token="last"}', gauge(3 * _DAY)),
