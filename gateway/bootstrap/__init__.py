@@ -7,7 +7,6 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -34,6 +33,7 @@ from gateway.adapters.token_metrics import TokenMetrics
 from gateway.adapters.url_metrics import UrlMetrics
 from gateway.adapters.view_check import check_view_columns, reads_tables
 from gateway.bootstrap.certificates import ServicesCertificates, show_redis_certificate
+from gateway.bootstrap.departure import Departure
 from gateway.bootstrap.edge import EdgeParts, Rates, public_url, serve_edge
 from gateway.bootstrap.given import Given, Operations
 from gateway.bootstrap.landing import audit_directory, shipping
@@ -63,9 +63,6 @@ _STORING: Final = frozenset({ServiceName.SNAPSHOT, ServiceName.PRESIGN, ServiceN
 # Only these hold what opens a storage for others, and so a connection to Redis.
 _ISSUING: Final = frozenset({ServiceName.PRESIGN, ServiceName.VENDING})
 
-# Who watches a service's health hears at once that it stops; what it has sent by then is still answered.
-_NOTICE: Final = timedelta(milliseconds=500)
-
 log = logging.getLogger(__name__)
 
 
@@ -93,7 +90,7 @@ async def running(
         http_address = await process.start_edge(channels)
         reloader = process.watch(source, file)
         # First of all to happen at the end: nobody should send new requests here.
-        stack.push_async_callback(process.drain, ops)
+        stack.push_async_callback(process.departure(ops).serve_on)
         where = {"REST": http_address, "gRPC": config.services.listen, "metrics": ops.address}
         listeners = ", ".join(f"{name} on {address}" for name, address in where.items() if address)
         log.info("serving %s: %s", ", ".join(config.services.run), listeners)
@@ -243,15 +240,14 @@ class _Process:
             self._stack.push_async_callback(_cancelled, asyncio.create_task(work))
         return reloader
 
-    async def drain(self, ops: Operations) -> None:
-        """Say that the process stops, and serve on until those who send requests have noticed."""
-        ops.drain()
-        self._leaving.set()
-        if self._shipping is not None:
-            self._shipping.begin_stop()
-        notice = max(self._config.drain, _NOTICE if self._health.is_watched else timedelta(0))
-        await self._health.stop()
-        await asyncio.sleep(notice.total_seconds())
+    def departure(self, ops: Operations) -> Departure:
+        return Departure(
+            ops=ops,
+            leaving=self._leaving,
+            health=self._health,
+            shipping=self._shipping,
+            drain=self._config.drain,
+        )
 
     async def _apply(self, config: Config) -> str:
         """Take up a changed configuration, all of it or nothing, and return its generation."""
