@@ -26,6 +26,7 @@ from gateway.adapters.keyring import Keyring, open_keyring
 from gateway.adapters.loop_lag import measured_loop
 from gateway.adapters.metrics import PrometheusMetrics
 from gateway.adapters.ops_server import serve_ops
+from gateway.adapters.service_metrics import ServiceMetrics
 from gateway.adapters.state import open_state
 from gateway.adapters.storage_plan import LocalRoots, covering_storages
 from gateway.adapters.storages import OpenStorages, StorageProcess
@@ -212,7 +213,11 @@ class _Process:
         await self._stack.enter_async_context(measured_loop(self._metrics))
         await asyncio.to_thread(show_redis_certificate, self._config, self._run, self._metrics)
         serve = self._given.operations or partial(serve_ops, self._config.metrics.listen, missing=missing)
-        return await self._stack.enter_async_context(serve(self._metrics.registry, Readiness(channels)))
+        readiness = Readiness(
+            channels, channels.keys() - set(self._run), ServiceMetrics(self._metrics.registry)
+        )
+        self._stack.push_async_callback(_cancelled, asyncio.create_task(readiness.watch()))
+        return await self._stack.enter_async_context(serve(self._metrics.registry, readiness))
 
     async def start_edge(self, channels: Mapping[ServiceName, aio.Channel]) -> str:
         if ServiceName.EDGE not in self._run:

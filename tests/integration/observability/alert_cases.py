@@ -253,6 +253,23 @@ CASES: Mapping[str, Case] = {
             one('up{job="other", instance="a"}', gauge(0)),
         ],
     ),
+    "SluiceServiceUnreachable": Case(
+        labels={"job": "sluice-edge", "service": "vending"},
+        fires={
+            f'sluice_service_reachable{{{_EDGE}, service="vending"}}': gauge(0),
+            f'sluice_service_reachable{{{_EDGE}, service="catalog"}}': gauge(1),
+        },
+        after=5,
+        quiet=[
+            # A rollout.
+            one(f'sluice_service_reachable{{{_EDGE}, service="vending"}}', blip(0, 1, 1)),
+            # One edge has lost its way; the others have not.
+            {
+                f'sluice_service_reachable{{{_EDGE}, service="vending"}}': gauge(0),
+                'sluice_service_reachable{job="sluice-edge", instance="b", service="vending"}': gauge(1),
+            },
+        ],
+    ),
     "SluiceTargetDown": Case(
         labels={"job": "sluice-edge", "instance": "a"},
         fires={f"up{{{_EDGE}}}": gauge(0), 'up{job="sluice-edge", instance="b"}': gauge(1)},
