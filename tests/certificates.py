@@ -27,6 +27,8 @@ _SIGNS_CERTIFICATES = x509.KeyUsage(
     decipher_only=False,
 )
 
+_LIFE = timedelta(hours=1)
+
 
 @dataclass(frozen=True, slots=True)
 class Authority:
@@ -40,7 +42,7 @@ class Authority:
     def ca(self) -> Path:
         return self.directory / "ca.pem"
 
-    def issue(self, name: str, *hosts: str) -> TlsConfig:
+    def issue(self, name: str, *hosts: str, life: timedelta = _LIFE) -> TlsConfig:
         """Return the files of a certificate for loopback and other hosts whose holder is called ``name``."""
         key = ec.generate_private_key(ec.SECP256R1())
         names: list[x509.GeneralName] = [
@@ -49,7 +51,7 @@ class Authority:
             x509.UniformResourceIdentifier(f"spiffe://sluice.test/{name}"),
         ]
         certificate = (
-            _certificate(_name(name), self.name, key.public_key())
+            _certificate(_name(name), self.name, key.public_key(), life)
             .add_extension(x509.SubjectAlternativeName(names), critical=False)
             .add_extension(
                 x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()), critical=False
@@ -79,7 +81,7 @@ def new_authority(directory: Path) -> Authority:
 
 
 def _certificate(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, life: timedelta = _LIFE
 ) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
@@ -89,7 +91,7 @@ def _certificate(
         .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(minutes=5))
-        .not_valid_after(now + timedelta(hours=1))
+        .not_valid_after(now + life)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
     )
 

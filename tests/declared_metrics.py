@@ -10,6 +10,7 @@ from gateway.adapters.caller_metrics import PrometheusCallerMetrics
 from gateway.adapters.certificate_metrics import CertificateMetrics
 from gateway.adapters.credential_metrics import CredentialMetrics
 from gateway.adapters.metrics import PrometheusMetrics
+from gateway.adapters.service_metrics import ServiceMetrics
 from gateway.adapters.shipping_metrics import PrometheusShippingMetrics
 from gateway.adapters.snapshot_metrics import PrometheusSnapshotMetrics
 from gateway.adapters.token_metrics import TokenMetrics
@@ -46,6 +47,7 @@ def _families() -> Mapping[str, Metric]:
     PrometheusWorkMetrics(registry)
     PrometheusCallerMetrics(registry)
     CertificateMetrics(registry)
+    ServiceMetrics(registry)
     TokenMetrics(registry, dict, utcnow)
     found = [*registry.collect(), *_supervisor().collect()]
     return {_documented(metric): metric for metric in found if metric.name.startswith("sluice_")}

@@ -42,7 +42,7 @@ _METADATA: Final = """## Metadata
 | with a call | |
 | --- | --- |
 | `authorization` | `Bearer` and a JWT, of a service that proves itself by one |
-| `x-request-id` | stands in log lines and audit events; at most one line of printable text |
+| `x-request-id` | in log lines and audit events; 1 to 128 letters, digits, `.`, `_`, `-`, else left out |
 | `traceparent` | W3C trace context |
 
 | with a status | |

@@ -29,8 +29,10 @@ _NOT_SHIPPED: Final = "an audit segment could not be shipped"
 _SET_ASIDE: Final = "an audit segment is kept here for now: others can be shipped, it cannot"
 # From so many failures on a segment waits behind the others: it may be the segment and not the store.
 _TRIES: Final = 3
-# Of a stop that has no grace left.
-_MOMENT: Final = 1.0
+# At a stop there is what requests leave of the grace, and so much in any case: they may take all of it, and
+# the last segment is closed behind them.
+RESERVE: Final = timedelta(seconds=5)
+_BETWEEN_LAST_TRIES: Final = 0.25
 
 
 class ShippingFailure(StrEnum):
@@ -238,13 +240,14 @@ class Shipper:
 class Shipping:
     """Ships while its block runs, and tries once more at the end, when the last segment is closed."""
 
-    def __init__(self, shipper: Shipper, grace: timedelta) -> None:
+    def __init__(self, shipper: Shipper, grace: timedelta, reserve: timedelta = RESERVE) -> None:
         self._shipper = shipper
         self._grace = grace
+        self._reserve = reserve
         self._until: float | None = None
 
     def begin_stop(self) -> None:
-        """Count the grace from here on."""
+        """Count the grace from here on, as it is counted for requests under way."""
         self._until = asyncio.get_running_loop().time() + self._grace.total_seconds()
 
     @asynccontextmanager
@@ -262,9 +265,8 @@ class Shipping:
         loop = asyncio.get_running_loop()
         until = self._until if self._until is not None else loop.time() + self._grace.total_seconds()
         try:
-            # What requests under way have left of the grace; a moment in any case.
-            async with asyncio.timeout_at(max(until, loop.time() + _MOMENT)):
-                await self._shipper.ship_rest(_MOMENT / 4)
+            async with asyncio.timeout_at(max(until, loop.time() + self._reserve.total_seconds())):
+                await self._shipper.ship_rest(_BETWEEN_LAST_TRIES)
         except TimeoutError:
             log.warning("some audit segments are not shipped; the next start goes on with them")
         finally:

@@ -33,9 +33,11 @@ class YamlCatalog:
 
     def __init__(self, index: CatalogIndex) -> None:
         self._index = index
+        self._has_had_services = bool(index.principals.services)
 
     def replace(self, index: CatalogIndex) -> None:
         self._index = index
+        self._has_had_services |= bool(index.principals.services)
 
     @property
     def generation(self) -> str:
@@ -59,8 +61,8 @@ class YamlCatalog:
         return self._index.principals.recipients.get(name)
 
     @property
-    def has_services(self) -> bool:
-        return bool(self._index.principals.services)
+    def has_had_services(self) -> bool:
+        return self._has_had_services
 
     async def find_service_by_certificate(self, names: Sequence[str]) -> Principal | None:
         certificates = self._index.principals.certificates

@@ -35,17 +35,18 @@ class RenewableContext:
         self.listening = self._shown = server_context(settings, host, note_expiry)
         self.listening.sni_callback = self._show
 
-    @property
-    def files(self) -> tuple[Path, ...]:
-        names = self._settings.certificate_file, self._settings.certificate_key_file
-        return tuple(Path(name) for name in (*names, self._settings.certificate_password_file) if name)
-
     def renew(self) -> None:
         """Take up what the files hold; raise, and change nothing, if that is unsound."""
         self._shown = server_context(self._settings, self._host, self._note_expiry)
 
     def _show(self, connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _: ssl.SSLContext) -> None:
         connection.context = self._shown
+
+
+def certificate_files(settings: SslConfig) -> tuple[Path, ...]:
+    """Return what is read of the disk: nothing, where the certificate is made at the start."""
+    names = settings.certificate_file, settings.certificate_key_file, settings.certificate_password_file
+    return tuple(Path(name) for name in names if name)
 
 
 def server_context(settings: SslConfig, host: str, note_expiry: NoteExpiry | None = None) -> ssl.SSLContext:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from enum import StrEnum
 
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
-_OUTCOMES: Final = ("success", "failure")
+
+class Outcome(StrEnum):
+    SUCCESS = "success"
+    FAILURE = "failure"
+    # It is sound, and some service is not reached with it yet.
+    WAITING = "waiting"
 
 
 class CertificateMetrics:
@@ -19,11 +24,19 @@ class CertificateMetrics:
             ("use", "outcome"),
             registry=registry,
         )
+        self._pending = Gauge(
+            "sluice_certificate_renewal_pending",
+            "Whether certificate files have changed and are not in use, or not everywhere.",
+            ("use",),
+            registry=registry,
+        )
 
     def show(self, use: str) -> None:
         """Have the series there from the start, so that what has not happened is 0 and not missing."""
-        for outcome in _OUTCOMES:
+        for outcome in Outcome:
             self._renewals.labels(use, outcome)
+        self._pending.labels(use)
 
-    def count_renewal(self, use: str, *, is_taken_up: bool) -> None:
-        self._renewals.labels(use, _OUTCOMES[0] if is_taken_up else _OUTCOMES[1]).inc()
+    def count_renewal(self, use: str, outcome: Outcome) -> None:
+        self._renewals.labels(use, outcome).inc()
+        self._pending.labels(use).set(outcome is not Outcome.SUCCESS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from prometheus_client import CollectorRegistry
@@ -14,6 +14,8 @@ from gateway.ports import Clock
 
 # Those that end soonest, of however many there are.
 _MOST: Final = 1000
+# Who has had no token for longer is not about to be left without one, and must not crowd out who is.
+_TOLD_AFTER_END: Final = timedelta(days=1)
 
 # By recipient, the ends of its tokens; None for one that does not end.
 Expiries = Mapping[str, Sequence[datetime | None]]
@@ -39,8 +41,9 @@ class TokenMetrics(Collector):
 
     def _soonest(self) -> Sequence[tuple[str, str, datetime]]:
         now = self._clock()
-        found = [entry for name, ends in self._expiries().items() for entry in _ends(name, ends, now)]
-        return sorted(found, key=lambda entry: entry[2])[:_MOST]
+        ends = (entry for name, known in self._expiries().items() for entry in _ends(name, known, now))
+        told = [entry for entry in ends if entry[2] >= now - _TOLD_AFTER_END]
+        return sorted(told, key=lambda entry: entry[2])[:_MOST]
 
 
 def _ends(

@@ -18,6 +18,7 @@ _LOWEST: Final = frozenset(
         "sluice_certificate_expiry_timestamp_seconds",
         "sluice_config_last_reload_success_timestamp_seconds",
         "sluice_config_last_reload_successful",
+        "sluice_service_reachable",
     }
 )
 _CREATED: Final = "_created"

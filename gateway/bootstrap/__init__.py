@@ -7,7 +7,6 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -27,19 +26,21 @@ from gateway.adapters.keyring import Keyring, open_keyring
 from gateway.adapters.loop_lag import measured_loop
 from gateway.adapters.metrics import PrometheusMetrics
 from gateway.adapters.ops_server import serve_ops
+from gateway.adapters.service_metrics import ServiceMetrics
 from gateway.adapters.state import open_state
 from gateway.adapters.storage_plan import LocalRoots, covering_storages
 from gateway.adapters.storages import OpenStorages, StorageProcess
 from gateway.adapters.token_metrics import TokenMetrics
 from gateway.adapters.url_metrics import UrlMetrics
 from gateway.adapters.view_check import check_view_columns, reads_tables
-from gateway.bootstrap.certificates import show_certificates
+from gateway.bootstrap.certificates import ServicesCertificates, show_redis_certificate
+from gateway.bootstrap.departure import Departure
 from gateway.bootstrap.edge import EdgeParts, Rates, public_url, serve_edge
 from gateway.bootstrap.given import Given, Operations
 from gateway.bootstrap.landing import audit_directory, shipping
 from gateway.bootstrap.readiness import Readiness, missing
 from gateway.bootstrap.reload import Reloader
-from gateway.bootstrap.renewal import Renewals
+from gateway.bootstrap.renewal import Renewals, signatures
 from gateway.bootstrap.replica import replica_name
 from gateway.bootstrap.services import WIRE_NAMES, Parts, build_service
 from gateway.config.faults import ConfigError
@@ -50,7 +51,7 @@ from gateway.domain.key import Purpose
 from gateway.errors import Internal
 from gateway.ports import AuditLog, utcnow
 from gateway.rpc.admission import Gate
-from gateway.rpc.certificates import Certificates
+from gateway.rpc.certificates import Certificates, certificate_files
 from gateway.rpc.dial import open_channel
 from gateway.rpc.local import LocalChannel
 from gateway.rpc.rate import LocalBuckets
@@ -62,9 +63,6 @@ _AUDITED: Final = frozenset({ServiceName.EDGE, ServiceName.CATALOG})
 _STORING: Final = frozenset({ServiceName.SNAPSHOT, ServiceName.PRESIGN, ServiceName.VENDING})
 # Only these hold what opens a storage for others, and so a connection to Redis.
 _ISSUING: Final = frozenset({ServiceName.PRESIGN, ServiceName.VENDING})
-
-# Who watches a service's health hears at once that it stops; what it has sent by then is still answered.
-_NOTICE: Final = timedelta(milliseconds=500)
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +91,7 @@ async def running(
         http_address = await process.start_edge(channels)
         reloader = process.watch(source, file)
         # First of all to happen at the end: nobody should send new requests here.
-        stack.push_async_callback(process.drain, ops)
+        stack.push_async_callback(process.departure(ops).serve_on)
         where = {"REST": http_address, "gRPC": config.services.listen, "metrics": ops.address}
         listeners = ", ".join(f"{name} on {address}" for name, address in where.items() if address)
         log.info("serving %s: %s", ", ".join(config.services.run), listeners)
@@ -117,7 +115,6 @@ class _Process:
         self._leaving = asyncio.Event()
         self._rates = Rates(config)
         self._renewals = Renewals(CertificateMetrics(self._metrics.registry))
-        self._renewing: list[RenewingChannel] = []
         self._checking: asyncio.Task[None] | None = None
         self._run = [name for name in ServiceName if name in config.services.run]
 
@@ -147,8 +144,11 @@ class _Process:
     def _open_certificates(self) -> Certificates | None:
         if self._config.services.tls is None:
             return None
+        files = certificate_files(self._config.services.tls)
+        before = signatures(files)
         certificates = Certificates(self._config.services.tls)
-        self._renewals.add("services", certificates.files, self._renew_services)
+        self._shown = ServicesCertificates(certificates, self._metrics)
+        self._renewals.add("services", files, before, self._shown.take_up)
         return certificates
 
     async def start_services(self) -> None:
@@ -199,7 +199,7 @@ class _Process:
             channel = dial(None)
         else:
             renewing = RenewingChannel(dial, self._certificates)
-            self._renewing.append(renewing)
+            self._shown.add(renewing)
             channel = renewing.as_channel()
         self._stack.push_async_callback(channel.close)
         return channel
@@ -211,9 +211,13 @@ class _Process:
 
     async def start_operations(self, channels: Mapping[ServiceName, aio.Channel]) -> Operations:
         await self._stack.enter_async_context(measured_loop(self._metrics))
-        await asyncio.to_thread(show_certificates, self._config, self._run, self._metrics)
+        await asyncio.to_thread(show_redis_certificate, self._config, self._run, self._metrics)
         serve = self._given.operations or partial(serve_ops, self._config.metrics.listen, missing=missing)
-        return await self._stack.enter_async_context(serve(self._metrics.registry, Readiness(channels)))
+        readiness = Readiness(
+            channels, channels.keys() - set(self._run), ServiceMetrics(self._metrics.registry)
+        )
+        self._stack.push_async_callback(_cancelled, asyncio.create_task(readiness.watch()))
+        return await self._stack.enter_async_context(serve(self._metrics.registry, readiness))
 
     async def start_edge(self, channels: Mapping[ServiceName, aio.Channel]) -> str:
         if ServiceName.EDGE not in self._run:
@@ -241,22 +245,14 @@ class _Process:
             self._stack.push_async_callback(_cancelled, asyncio.create_task(work))
         return reloader
 
-    async def _renew_services(self) -> bool:
-        """Show new connections the renewed certificates at once, and make those of our own anew."""
-        if self._certificates is not None:
-            await asyncio.to_thread(self._certificates.renew)
-            await asyncio.to_thread(show_certificates, self._config, self._run, self._metrics)
-        return all(await asyncio.gather(*(channel.renew() for channel in self._renewing)))
-
-    async def drain(self, ops: Operations) -> None:
-        """Say that the process stops, and serve on until those who send requests have noticed."""
-        ops.drain()
-        self._leaving.set()
-        if self._shipping is not None:
-            self._shipping.begin_stop()
-        notice = max(self._config.drain, _NOTICE if self._health.is_watched else timedelta(0))
-        await self._health.stop()
-        await asyncio.sleep(notice.total_seconds())
+    def departure(self, ops: Operations) -> Departure:
+        return Departure(
+            ops=ops,
+            leaving=self._leaving,
+            health=self._health,
+            shipping=self._shipping,
+            drain=self._config.drain,
+        )
 
     async def _apply(self, config: Config) -> str:
         """Take up a changed configuration, all of it or nothing, and return its generation."""

@@ -14,11 +14,11 @@ from functools import partial
 
 from grpc import aio
 
-from gateway.adapters.certificate import RenewableContext
+from gateway.adapters.certificate import RenewableContext, certificate_files
 from gateway.adapters.keyring import Keyring
 from gateway.adapters.metrics import PrometheusMetrics
 from gateway.adapters.storage_plan import LocalRoots
-from gateway.bootstrap.renewal import Renewals
+from gateway.bootstrap.renewal import Renewals, signatures
 from gateway.config.schema import Config, RateConfig, ServiceName, SslConfig
 from gateway.domain.key import Purpose
 from gateway.domain.rate import Rate
@@ -79,14 +79,16 @@ async def serve_edge(parts: EdgeParts, sockets: tuple[socket.socket, ...]) -> As
 
 def _renewed_context(settings: SslConfig, parts: EdgeParts) -> ssl.SSLContext:
     note_expiry = partial(parts.metrics.set_certificate_expiry, "rest")
+    files = certificate_files(settings)
+    before = signatures(files)
     context = RenewableContext(settings, parts.config.host, note_expiry)
 
     async def take_up() -> bool:
         await asyncio.to_thread(context.renew)
         return True
 
-    if context.files:
-        parts.renewals.add("rest", context.files, take_up)
+    if files:
+        parts.renewals.add("rest", files, before, take_up)
     return context.listening
 
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from gateway.adapters.certificate_metrics import CertificateMetrics
+from gateway.adapters.certificate_metrics import CertificateMetrics, Outcome
 from gateway.bootstrap.reload import Signature, file_signature
 from gateway.errors import GatewayError
 
@@ -28,11 +28,12 @@ class _Watched:
     use: str
     files: Sequence[Path]
     take_up: TakeUp
-    # As they were when they were last taken up, or refused.
-    settled: Signatures
+    # As they were when they were last taken up, or refused; None while they wait.
+    settled: Signatures | None
     # As they were at the last look.
     seen: Signatures = ()
-    is_waiting: bool = False
+    # As they were when they were first found to open no connection yet.
+    waiting: Signatures | None = None
 
 
 class Renewals:
@@ -47,9 +48,9 @@ class Renewals:
         self._interval = interval
         self._watched: list[_Watched] = []
 
-    def add(self, use: str, files: Sequence[Path], take_up: TakeUp) -> None:
-        """Watch files that have just been read."""
-        self._watched.append(_Watched(use, files, take_up, _signatures(files)))
+    def add(self, use: str, files: Sequence[Path], before: Signatures, take_up: TakeUp) -> None:
+        """Watch files; ``before`` is how they were before they were read, so that no change is overlooked."""
+        self._watched.append(_Watched(use, files, take_up, before))
         self._metrics.show(use)
 
     async def watch(self) -> None:
@@ -59,28 +60,33 @@ class Renewals:
                 await self._look(watched)
 
     async def _look(self, watched: _Watched) -> None:
-        now = await asyncio.to_thread(_signatures, watched.files)
+        now = await asyncio.to_thread(signatures, watched.files)
         before, watched.seen = watched.seen, now
         if now == watched.settled or now != before:
             return
         try:
             if await watched.take_up():
-                self._settle(watched, is_taken_up=True)
+                self._settle(watched, Outcome.SUCCESS)
                 log.info("the renewed certificate for %s is in use", watched.use)
-            elif not watched.is_waiting:
-                watched.is_waiting = True
-                log.warning(
-                    "the renewed certificate for %s opens no connection to some service yet, so calls go on "
-                    "with the old one: does the other side run, and trust its authority?",
-                    watched.use,
-                )
+            elif watched.waiting != now:
+                self._wait(watched)
         except Exception as exc:  # noqa: BLE001 -- whatever fails here, the next change must still be seen
-            self._settle(watched, is_taken_up=False)
+            self._settle(watched, Outcome.FAILURE)
             self._refuse(watched, exc)
 
-    def _settle(self, watched: _Watched, *, is_taken_up: bool) -> None:
-        watched.settled, watched.is_waiting = watched.seen, False
-        self._metrics.count_renewal(watched.use, is_taken_up=is_taken_up)
+    def _settle(self, watched: _Watched, outcome: Outcome) -> None:
+        watched.settled, watched.waiting = watched.seen, None
+        self._metrics.count_renewal(watched.use, outcome)
+
+    def _wait(self, watched: _Watched) -> None:
+        # Not settled even if the files become again what they were: some connections may be new already.
+        watched.settled, watched.waiting = None, watched.seen
+        self._metrics.count_renewal(watched.use, Outcome.WAITING)
+        log.warning(
+            "the renewed certificate for %s opens no connection to some service yet, so calls to it go on "
+            "with the old one: does the other side run, and trust its authority?",
+            watched.use,
+        )
 
     def _refuse(self, watched: _Watched, exc: Exception) -> None:
         # Of faults in the files, the message is all; of our own, the stack is.
@@ -93,5 +99,6 @@ class Renewals:
         )
 
 
-def _signatures(files: Sequence[Path]) -> Signatures:
+def signatures(files: Sequence[Path]) -> Signatures:
+    """Return what tells whether files have changed."""
     return tuple(file_signature(file) for file in files)

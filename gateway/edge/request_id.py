@@ -6,7 +6,8 @@ import re
 import secrets
 from typing import Final
 
-_SANE: Final = re.compile(r"[A-Za-z0-9._-]{1,128}")
+from gateway.domain.request_id import fit_request_id
+
 # W3C trace context: later versions may append fields, version ff is forbidden, ids are not all zero.
 _TRACEPARENT: Final = re.compile(
     r"(?!ff)(?P<version>[0-9a-f]{2})-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?P<more>-[!-~]*)?"
@@ -15,9 +16,7 @@ _TRACEPARENT: Final = re.compile(
 
 def request_id_from(presented: str | None) -> str:
     """Return the presented id where it is fit for logs and headers, else a new one."""
-    if presented is not None and _SANE.fullmatch(presented):
-        return presented
-    return secrets.token_hex(16)
+    return fit_request_id(presented or "") or secrets.token_hex(16)
 
 
 def traceparent_from(presented: str | None) -> str:

@@ -15,8 +15,8 @@ class ServiceDirectory(Protocol):
     """The platform services that there are, by what they prove themselves with."""
 
     @property
-    def has_services(self) -> bool:
-        """Tell whether any is configured: where none is, nobody can be asked to be one of them."""
+    def has_had_services(self) -> bool:
+        """Tell whether any is configured, or was since the start: else nobody can be asked to be one."""
 
     async def find_service_by_certificate(self, names: Sequence[str]) -> Principal | None:
         """Return the platform service that one of a client certificate's names belongs to."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import uuid
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, Final
 
 import grpc
@@ -29,7 +29,8 @@ log = logging.getLogger(__name__)
 class Gate:
     """Holds each platform service to its allowance, in this process.
 
-    Where no service is configured, grants alone decide: whoever the transport lets in may call.
+    Where no service is configured, nor was since the start, grants alone decide: whoever the transport lets
+    in may call. A reload that removes the last service opens the gate to nobody.
     """
 
     def __init__(
@@ -50,26 +51,18 @@ class Gate:
         self._under_way: Counter[str] = Counter()
         self._told: set[tuple[str, str]] = set()
 
-    async def meet(self, method: str, context: Context) -> Principal | None:
-        """Return who calls ``Service.Method``, None for nobody in particular; raise when it may not."""
+    @asynccontextmanager
+    async def entered(self, method: str, context: Context) -> AsyncIterator[None]:
+        """Count a call of ``Service.Method`` for as long as it lasts; raise for one that may not be made."""
         service = await self._identify(method, context)
-        if service is not None and not service.allowance.permits(method):
-            self._metrics.count_refused_call(service.name, "method")
-            self._note_denial(service, method, context)
-            raise PermissionDenied(
-                f"the service {service.name!r} may not call {method}", error_code=SERVICE_REFUSED
-            )
-        return service
-
-    @contextmanager
-    def entered(self, service: Principal | None) -> Iterator[None]:
-        """Count a call for as long as it lasts; raise ``Throttled`` for one too many."""
         if service is None:
             yield
             return
+        # First, so that what is not listed is no way around the quota: each refusal costs an audit event.
         self._check_quota(service)
         self._under_way[service.name] += 1
         try:
+            self._check_method(service, method, context)
             yield
         finally:
             self._under_way[service.name] -= 1
@@ -81,10 +74,19 @@ class Gate:
             return await self._callers.identify(peer_of(context))
         except GatewayError:
             # The catalog refuses strangers itself, and its audit log says what they asked for.
-            if method.startswith(_CATALOG) or not self._directory.has_services:
+            if method.startswith(_CATALOG) or not self._directory.has_had_services:
                 return None
             self._metrics.count_refused_call("", "identity")
             raise
+
+    def _check_method(self, service: Principal, method: str, context: Context) -> None:
+        if service.allowance.permits(method):
+            return
+        self._metrics.count_refused_call(service.name, "method")
+        self._note_denial(service, method, context)
+        raise PermissionDenied(
+            f"the service {service.name!r} may not call {method}", error_code=SERVICE_REFUSED
+        )
 
     def _check_quota(self, service: Principal) -> None:
         allowance = service.allowance
@@ -144,7 +146,7 @@ def _admit_unary(
     method: Callable[[Any, Context], Awaitable[Any]], name: str, gate: Gate
 ) -> Callable[[Any, Context], Awaitable[Any]]:
     async def admitted(request: Any, context: Context) -> Any:
-        with gate.entered(await gate.meet(name, context)):
+        async with gate.entered(name, context):
             return await method(request, context)
 
     return admitted
@@ -154,9 +156,8 @@ def _admit_stream(
     method: Callable[[Any, Context], AsyncGenerator[Any]], name: str, gate: Gate
 ) -> Callable[[Any, Context], AsyncIterator[Any]]:
     async def admitted(request: Any, context: Context) -> AsyncIterator[Any]:
-        with gate.entered(await gate.meet(name, context)):
-            async with aclosing(method(request, context)) as messages:
-                async for message in messages:
-                    yield message
+        async with gate.entered(name, context), aclosing(method(request, context)) as messages:
+            async for message in messages:
+                yield message
 
     return admitted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from cryptography import x509
@@ -22,6 +23,17 @@ class Material:
     key: bytes = field(repr=False)
     authority: bytes
 
+    @property
+    def first_expiry(self) -> datetime:
+        """Return when the first certificate of the chain ends."""
+        chain = x509.load_pem_x509_certificates(self.certificate)
+        return min(certificate.not_valid_after_utc for certificate in chain)
+
+    def trusts_all_of(self, other: Material) -> bool:
+        """Tell whether every authority of the other is one of these too."""
+        own, others = (set(x509.load_pem_x509_certificates(each.authority)) for each in (self, other))
+        return others <= own
+
 
 class Certificates:
     """The material in force: that of the files when they were last found to be sound."""
@@ -30,10 +42,6 @@ class Certificates:
         self._tls = tls
         self._clock = clock
         self.material = read_material(tls)
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        return Path(self._tls.certificate), Path(self._tls.key), Path(self._tls.ca)
 
     def renew(self) -> bool:
         """Take up what the files hold, and tell whether it is new; raise, and change nothing, if unsound."""
@@ -50,6 +58,10 @@ class Certificates:
             raise InvalidArgument(
                 f"services.tls: the certificate {self._tls.certificate} has expired already"
             )
+
+
+def certificate_files(tls: TlsConfig) -> tuple[Path, ...]:
+    return Path(tls.certificate), Path(tls.key), Path(tls.ca)
 
 
 def read_material(tls: TlsConfig) -> Material:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any, Final
 
+from gateway.domain.request_id import fit_request_id
+
 REQUEST_ID: Final = "x-request-id"
 TRACEPARENT: Final = "traceparent"
 
@@ -30,4 +32,5 @@ def find_metadata(context: Any, name: str) -> str:
 
 
 def request_id_of(context: Any) -> str:
-    return find_metadata(context, REQUEST_ID)
+    """Return the caller's id of the request, or an empty string; what is unfit for an audit event is none."""
+    return fit_request_id(find_metadata(context, REQUEST_ID))

@@ -32,6 +32,11 @@ class RenewingChannel:
     def as_channel(self) -> aio.Channel:
         return cast("aio.Channel", self)
 
+    @property
+    def material(self) -> Material:
+        """Return what calls are made with now."""
+        return self._material
+
     def unary_unary(self, method: str, **options: Any) -> Callable[..., Any]:
         return partial(self._begin, "unary_unary", method, options)
 
@@ -39,17 +44,19 @@ class RenewingChannel:
         return partial(self._begin, "unary_stream", method, options)
 
     async def renew(self) -> bool:
-        """Go over to the certificates in force once they open a connection; tell whether they did."""
+        """Go over to the certificates in force once they open a connection; tell whether calls use them.
+
+        Where they leave out an authority that was trusted, at once, connected or not: whoever holds one of
+        its certificates must not be called any more, even if nobody else answers.
+        """
         material = self._certificates.material
         if material is self._material:
             return True
         fresh = self._open(material)
-        if not await _is_connected(fresh):
+        if material.trusts_all_of(self._material) and not await _is_connected(fresh):
             await fresh.close()
             return False
-        old, self._current, self._material = self._current, _Generation(fresh), material
-        self._retired.add(old)
-        old.retire(lambda: self._aside(self._close(old)))
+        self._replace(fresh, material)
         return True
 
     async def close(self, grace: float | None = None) -> None:
@@ -57,6 +64,11 @@ class RenewingChannel:
             await task
         for generation in (*self._retired, self._current):
             await generation.channel.close(grace)
+
+    def _replace(self, fresh: aio.Channel, material: Material) -> None:
+        old, self._current, self._material = self._current, _Generation(fresh), material
+        self._retired.add(old)
+        old.retire(lambda: self._aside(self._close(old)))
 
     def _begin(self, kind: str, method: str, options: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         return self._current.begin(self._current.method(kind, method, options), *args, **kwargs)

@@ -122,6 +122,41 @@ async def test_connections_that_work_are_not_left_for_a_certificate_that_nobody_
     assert await answers(stub)
 
 
+async def test_who_holds_a_certificate_of_a_removed_authority_is_not_called_though_nobody_else_answers(
+    listener, rotation, tmp_path
+):
+    channel, certificates = listener.renewing(rotation.client)
+    stub = snapshot_pb2_grpc.SnapshotStub(channel.as_channel())
+    assert await answers(stub)
+    calls = listener.servicer.calls
+
+    # The listener goes on with what the old authority has signed.
+    rotation.trust(new_authority(tmp_path / "new"))
+    assert certificates.renew()
+    assert await channel.renew()
+
+    assert channel.material is certificates.material
+    assert not await answers(stub)
+    assert listener.servicer.calls == calls
+
+
+async def test_calls_come_back_once_the_other_side_shows_a_certificate_of_the_new_authority(
+    listener, rotation, tmp_path
+):
+    channel, certificates = listener.renewing(rotation.client)
+    stub = snapshot_pb2_grpc.SnapshotStub(channel.as_channel())
+    rotation.trust(new := new_authority(tmp_path / "new"))
+    rotation.issue(new)
+    assert certificates.renew()
+    assert await channel.renew()
+    assert not await answers(stub)
+
+    assert listener.shown.renew()
+    async with asyncio.timeout(30):
+        while not await answers(stub):
+            await asyncio.sleep(0.05)
+
+
 async def test_a_stream_under_way_outlives_the_connections_that_are_replaced(listener, rotation):
     channel, certificates = listener.renewing(rotation.client)
     stub = snapshot_pb2_grpc.SnapshotStub(channel.as_channel())

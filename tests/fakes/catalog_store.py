@@ -29,6 +29,8 @@ class FakeCatalogStore:
     identities: dict[tuple[str, str], Principal] = field(default_factory=dict)
     certificates: dict[str, Principal] = field(default_factory=dict)
     service_keys: dict[str, tuple[Principal, str]] = field(default_factory=dict)
+    # Whether there were services that were removed since.
+    had_services: bool = False
 
     async def find_by_token(self, token_sha256: bytes, now: datetime) -> Principal | None:
         principal, expires_at = self.tokens.get(token_sha256, (None, None))
@@ -41,8 +43,8 @@ class FakeCatalogStore:
         return next((recipient for recipient in self.recipients if recipient.name == name), None)
 
     @property
-    def has_services(self) -> bool:
-        return bool(self.certificates or self.service_keys)
+    def has_had_services(self) -> bool:
+        return self.had_services or bool(self.certificates or self.service_keys)
 
     async def find_service_by_certificate(self, names: Sequence[str]) -> Principal | None:
         return next((self.certificates[name] for name in names if name in self.certificates), None)
@@ -102,9 +104,9 @@ class RecordingCatalogStore:
         return self._store.generation
 
     @property
-    def has_services(self) -> bool:
-        self.calls.append("has_services")
-        return self._store.has_services
+    def has_had_services(self) -> bool:
+        self.calls.append("has_had_services")
+        return self._store.has_had_services
 
     async def find_by_token(self, token_sha256: bytes, now: datetime) -> Principal | None:
         self.calls.append("find_by_token")

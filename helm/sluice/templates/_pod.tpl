@@ -181,8 +181,8 @@ readinessProbe:
   {{- mergeOverwrite (deepCopy $ready) .probes.readiness | toYaml | nindent 2 }}
 {{- end -}}
 
-{{/* How long a pod has from being deleted to being killed. Takes process. An edge and its own services finish one after the other. */}}
+{{/* How long a pod has from being deleted to being killed. Takes process. An edge and its own services finish one after the other; then the last audit segment has 5 seconds to be shipped. */}}
 {{- define "sluice.process.terminationSeconds" -}}
 {{- $parts := ternary 2 1 (and .isEdge .listens) -}}
-{{- add (int .preStopSeconds) (int .drain) (mul (int .grace) $parts) 10 -}}
+{{- add (int .preStopSeconds) (int .drain) (mul (int .grace) $parts) 5 10 -}}
 {{- end -}}

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from kubeflow_spark_api.models import SparkV1beta2ScheduledSparkApplication as SparkApplication
 
+from gateway.adapters.audit_shipping import RESERVE
 from gateway.config.schema import ServicesConfig
 from tests.components import HELM3
 from tests.integration.helm.chart import (
@@ -283,12 +284,14 @@ def test_a_rolling_update_takes_no_pod_before_another_is_there(rendered):
         assert process["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
 
 
-def test_a_pod_is_given_the_time_that_its_requests_are(rendered):
+def test_a_pod_is_given_the_time_that_its_requests_are_and_its_last_audit_segment(rendered):
     for process in rendered.processes.values():
         seconds = [int(env_of(process)[name].removesuffix("s")) for name in ("SLUICE_GRACE", "SLUICE_DRAIN")]
         wait = container(process)["lifecycle"]["preStop"]["sleep"]["seconds"]
         assert wait > 0
-        assert pod(process)["terminationGracePeriodSeconds"] > wait + sum(seconds)
+        # And some more for the process to end in.
+        needed = wait + sum(seconds) + RESERVE.total_seconds() + 5
+        assert pod(process)["terminationGracePeriodSeconds"] > needed
 
 
 def test_snapshots_fit_into_the_memory_of_their_pod():

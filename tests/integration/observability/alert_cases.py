@@ -253,6 +253,23 @@ CASES: Mapping[str, Case] = {
             one('up{job="other", instance="a"}', gauge(0)),
         ],
     ),
+    "SluiceServiceUnreachable": Case(
+        labels={"job": "sluice-edge", "service": "vending"},
+        fires={
+            f'sluice_service_reachable{{{_EDGE}, service="vending"}}': gauge(0),
+            f'sluice_service_reachable{{{_EDGE}, service="catalog"}}': gauge(1),
+        },
+        after=5,
+        quiet=[
+            # A rollout.
+            one(f'sluice_service_reachable{{{_EDGE}, service="vending"}}', blip(0, 1, 1)),
+            # One edge has lost its way; the others have not.
+            {
+                f'sluice_service_reachable{{{_EDGE}, service="vending"}}': gauge(0),
+                'sluice_service_reachable{job="sluice-edge", instance="b", service="vending"}': gauge(1),
+            },
+        ],
+    ),
     "SluiceTargetDown": Case(
         labels={"job": "sluice-edge", "instance": "a"},
         fires={f"up{{{_EDGE}}}": gauge(0), 'up{job="sluice-edge", instance="b"}': gauge(1)},
@@ -319,6 +336,16 @@ CASES: Mapping[str, Case] = {
         fires=one(f'sluice_certificate_expiry_timestamp_seconds{{{_A}, use="rest"}}', gauge(10 * _DAY)),
         after=90,
         quiet=[one(f'sluice_certificate_expiry_timestamp_seconds{{{_A}, use="rest"}}', gauge(30 * _DAY))],
+    ),
+    "SluiceCertificateNotTakenUp": Case(
+        labels={"instance": "a", "use": "services"},
+        fires=one(f'sluice_certificate_renewal_pending{{{_A}, use="services"}}', gauge(1)),
+        after=35,
+        quiet=[
+            one(f'sluice_certificate_renewal_pending{{{_A}, use="services"}}', gauge(0)),
+            # The other side was being renewed too.
+            one(f'sluice_certificate_renewal_pending{{{_A}, use="services"}}', blip(1, 0, 20)),
+        ],
     ),
     "SluiceTokenExpiresSoon": Case(
         labels={"recipient": "acme"},

@@ -251,10 +251,20 @@ async def test_end_does_not_wait_longer_than_its_grace_for_a_store_that_is_away(
     put(tmp_path)
     landing = FakeLanding(mishaps=[Mishap.REFUSED] * 1000)
     began = asyncio.get_running_loop().time()
-    async with Shipping(shipper_of(tmp_path, landing), timedelta(0)).running():
+    shipping = Shipping(shipper_of(tmp_path, landing), timedelta(0), reserve=timedelta(milliseconds=100))
+    async with shipping.running():
         pass
     assert asyncio.get_running_loop().time() - began < 3
     assert left_in(tmp_path) == [FIRST]
+
+
+async def test_last_segment_has_time_of_its_own_where_requests_took_all_of_the_grace(tmp_path):
+    # Tried again every quarter of a second.
+    landing = FakeLanding(mishaps=[Mishap.REFUSED] * 6)
+    async with Shipping(shipper_of(tmp_path, landing), grace=timedelta(0)).running() as shipping:
+        shipping.begin_stop()
+        put(tmp_path)
+    assert left_in(tmp_path) == []
 
 
 MISHAPS = st.lists(st.sampled_from([None, *(one for one in Mishap if one is not Mishap.HANGS)]), max_size=12)

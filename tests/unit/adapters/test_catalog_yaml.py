@@ -204,3 +204,15 @@ async def test_what_is_not_granted_is_not_even_looked_up_like_what_is_not_there(
 
     assert await lookups("ungranted") == await lookups("missing") == 0
     assert await lookups("granted") == 1
+
+
+def test_that_there_were_services_is_remembered_when_a_reload_removes_the_last():
+    without = build_index(Config.model_validate(CONTENT | {"principals": []}))
+    catalog = YamlCatalog(without)
+    assert not catalog.has_had_services
+
+    catalog.replace(build_index(Config.model_validate(CONTENT)))
+    assert catalog.has_had_services
+    catalog.replace(without)
+    assert catalog.has_had_services
+    assert not YamlCatalog(without).has_had_services

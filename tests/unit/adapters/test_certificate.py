@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from gateway.adapters.certificate import RenewableContext, first_expiry, server_context
+from gateway.adapters.certificate import RenewableContext, certificate_files, first_expiry, server_context
 from gateway.config.schema import SslConfig
 from gateway.errors import InvalidArgument
 from tests.certificates import new_authority
@@ -139,9 +139,9 @@ def test_the_files_of_a_certificate_are_those_that_are_given(tmp_path):
     authority = new_authority(tmp_path)
     tls = authority.issue("edge")
 
-    assert RenewableContext(SslConfig(selfSigned=True), "127.0.0.1").files == ()
+    assert certificate_files(SslConfig(selfSigned=True)) == ()
     both = SslConfig(certificateFile=tls.certificate, certificateKeyFile=tls.key)
-    assert RenewableContext(both, "127.0.0.1").files == (Path(tls.certificate), Path(tls.key))
+    assert certificate_files(both) == (Path(tls.certificate), Path(tls.key))
 
 
 def own_certificate(tls) -> bytes:

@@ -31,8 +31,9 @@ def test_a_token_that_has_ended_is_not_the_next_to_end():
     assert ends({"acme": [NOON - DAY, NOON + DAY]})["acme", "next"] == (NOON + DAY).timestamp()
 
 
-def test_a_recipient_whose_tokens_have_all_ended_is_still_told_of():
+def test_a_recipient_whose_tokens_have_all_ended_is_told_of_for_another_day():
     assert ends({"acme": [NOON - DAY]}) == {("acme", "last"): (NOON - DAY).timestamp()}
+    assert ends({"acme": [NOON - DAY - timedelta(seconds=1)]}) == {}
 
 
 def test_a_recipient_with_a_token_that_never_ends_has_no_last_one():
@@ -45,3 +46,8 @@ def test_of_very_many_those_that_end_soonest_are_told():
     assert len(found) == 1000
     assert ("r1", "last") in found
     assert ("r2000", "last") not in found
+
+
+def test_those_that_ended_long_ago_do_not_crowd_out_those_that_end_soon():
+    long_ago = {f"r{number}": [NOON - number * DAY] for number in range(2, 2001)}
+    assert ends(long_ago | {"acme": [NOON + DAY]}).keys() == {("acme", "next"), ("acme", "last")}

@@ -4,11 +4,12 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from prometheus_client import generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from gateway.adapters.metrics import PrometheusMetrics
+from gateway.adapters.service_metrics import ServiceMetrics
 from gateway.adapters.worker_metrics import WorkerMetrics, from_report, merge, to_report
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -117,6 +118,15 @@ def test_a_worker_that_refused_its_configuration_shows_and_so_does_the_first_cer
 
     assert value(workers, "sluice_config_last_reload_successful") == 0
     assert value(workers, "sluice_certificate_expiry_timestamp_seconds", use="rest") == NOON.timestamp()
+
+
+def test_a_service_that_one_worker_does_not_reach_shows(workers):
+    for number, is_reachable in ((1, True), (2, False)):
+        registry = CollectorRegistry()
+        ServiceMetrics(registry).set_reachable("vending", is_reachable=is_reachable)
+        workers.update(number, to_report(registry.collect()))
+
+    assert value(workers, "sluice_service_reachable", service="vending") == 0
 
 
 def test_workers_and_their_restarts_are_counted(workers):

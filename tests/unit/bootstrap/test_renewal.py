@@ -9,7 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from gateway.adapters.certificate_metrics import CertificateMetrics
-from gateway.bootstrap.renewal import Renewals
+from gateway.bootstrap.renewal import Renewals, signatures
 from gateway.errors import InvalidArgument
 
 
@@ -48,6 +48,10 @@ class Watched:
         labels = {"use": "services", "outcome": outcome}
         return self.registry.get_sample_value("sluice_certificate_renewals_total", labels)
 
+    @property
+    def is_pending(self) -> bool:
+        return self.registry.get_sample_value("sluice_certificate_renewal_pending", {"use": "services"}) == 1
+
     async def until(self, condition) -> None:
         async with asyncio.timeout(10):
             while not condition():
@@ -60,7 +64,7 @@ async def watched(tmp_path):
     file.write_text("first")
     watched = Watched(Taker(file), CollectorRegistry())
     renewals = Renewals(CertificateMetrics(watched.registry), timedelta(milliseconds=5))
-    renewals.add("services", [file], watched.taker)
+    renewals.add("services", [file], signatures([file]), watched.taker)
     task = asyncio.create_task(renewals.watch())
     yield watched
     task.cancel()
@@ -94,6 +98,52 @@ async def test_what_cannot_be_used_yet_is_tried_until_it_can(watched, caplog):
 
     assert watched.taker.tries == 4
     assert caplog.text.count("does the other side run, and trust its authority?") == 1
+    assert (watched.count("waiting"), watched.count("success"), watched.count("failure")) == (1, 1, 0)
+
+
+async def test_what_waits_is_counted_once_for_each_change_and_pends_until_it_is_in_use(watched):
+    watched.taker.waits = 1000
+    watched.write("early")
+    await watched.until(lambda: watched.taker.tries >= 3)
+    assert (watched.count("waiting"), watched.is_pending) == (1, True)
+
+    watched.write("early")
+    await watched.until(lambda: watched.count("waiting") == 2)
+    watched.write("second")
+    await watched.until(lambda: watched.count("success") == 1)
+
+    assert not watched.is_pending
+
+
+async def test_what_is_refused_pends_until_something_sound_takes_its_place(watched):
+    watched.write("broken")
+    await watched.until(lambda: watched.count("failure") == 1)
+    assert watched.is_pending
+    watched.write("second")
+    await watched.until(lambda: watched.count("success") == 1)
+    assert not watched.is_pending
+
+
+async def test_files_that_are_put_back_while_the_new_ones_wait_are_taken_up(watched):
+    watched.taker.waits = 1000
+    kept = watched.taker.file.rename(watched.taker.file.with_suffix(".kept"))
+    watched.write("early")
+    await watched.until(lambda: watched.count("waiting") == 1)
+
+    kept.replace(watched.taker.file)
+    await watched.until(lambda: watched.taker.taken == ["first"])
+
+
+async def test_a_file_that_is_replaced_just_after_it_was_read_is_taken_up(watched):
+    renewals = Renewals(CertificateMetrics(CollectorRegistry()), timedelta(milliseconds=5))
+    before = signatures([watched.taker.file])
+    watched.write("second")
+    taker = Taker(watched.taker.file)
+
+    renewals.add("services", [watched.taker.file], before, taker)
+    task = asyncio.create_task(renewals.watch())
+    await watched.until(lambda: taker.taken == ["second"])
+    task.cancel()
 
 
 async def test_a_file_that_is_removed_is_refused_and_its_return_is_seen(watched):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -37,12 +38,12 @@ class Entrance:
         self.gate = Gate(self.store, LocalBuckets(self.clock), self.metrics, self.audit, self.clock)
 
     async def call(self, method: str = "Presign.Sign", names: Any = ("billing",), **context: Any) -> None:
-        with await self.enter(method, names, **context):
+        async with self.enter(method, names, **context):
             pass
 
-    async def enter(self, method: str = "Presign.Sign", names: Any = ("billing",), **context: Any) -> Any:
+    def enter(self, method: str = "Presign.Sign", names: Any = ("billing",), **context: Any) -> Any:
         caller: Any = FakeContext(remote="ipv4:10.0.0.1:1", certificate_names=names, **context)
-        return self.gate.entered(await self.gate.meet(method, caller))
+        return self.gate.entered(method, caller)
 
 
 async def test_a_service_without_bounds_calls_whatever_it_likes():
@@ -66,6 +67,46 @@ async def test_a_method_that_is_not_listed_is_refused_counted_and_audited():
     (event,) = entrance.audit.noted
     assert (event.kind, event.operation, event.actor) == (AuditKind.DENIAL, "presign.Sign", "billing")
     assert event.request_id == "r-1"
+
+
+async def test_methods_that_are_not_listed_take_of_the_rate_and_are_audited_no_oftener():
+    entrance = Entrance(Allowance(methods=frozenset(), rate=RATE))
+
+    for _ in range(3):
+        with pytest.raises(PermissionDenied):
+            await entrance.call()
+    for _ in range(100):
+        with pytest.raises(Throttled):
+            await entrance.call()
+
+    assert len(entrance.audit.noted) == 3
+    assert Counter(entrance.metrics.refused) == {("billing", "method"): 3, ("billing", "rate"): 100}
+
+
+async def test_methods_that_are_not_listed_are_refused_for_those_under_way_first():
+    listed = frozenset({"Snapshot.Query"})
+    entrance = Entrance(Allowance(methods=listed, concurrent_calls=1))
+
+    async with entrance.enter("Snapshot.Query"):
+        with pytest.raises(Throttled):
+            await entrance.call("Presign.Sign")
+
+    assert entrance.audit.noted == []
+    # What was refused is under way no more.
+    with pytest.raises(PermissionDenied):
+        await entrance.call("Presign.Sign")
+    await entrance.call("Snapshot.Query")
+
+
+@pytest.mark.parametrize("presented", ["r" * 8000, "one two", "a\nb"], ids=["long", "spaces", "lines"])
+async def test_a_request_id_that_is_unfit_is_not_written_to_the_audit_log(presented):
+    entrance = Entrance(Allowance(methods=frozenset()))
+
+    with pytest.raises(PermissionDenied):
+        await entrance.call(metadata={"x-request-id": presented})
+
+    (event,) = entrance.audit.noted
+    assert event.request_id == ""
 
 
 async def test_a_denial_is_logged_once(caplog):
@@ -105,9 +146,10 @@ async def test_all_methods_take_of_one_bucket():
 async def test_a_call_too_many_at_once_is_refused_until_one_ends():
     entrance = Entrance(Allowance(concurrent_calls=2, rate=Rate(requests_per_second=1e-9, burst=3)))
 
-    with await entrance.enter():
-        with await entrance.enter(), pytest.raises(Throttled, match="2 calls under way"):
-            await entrance.call()
+    async with entrance.enter():
+        async with entrance.enter():
+            with pytest.raises(Throttled, match="2 calls under way"):
+                await entrance.call()
         # It cost no token of the rate, of which this is the last.
         await entrance.call()
 
@@ -117,8 +159,9 @@ async def test_a_call_too_many_at_once_is_refused_until_one_ends():
 async def test_a_call_that_fails_is_under_way_no_more():
     entrance = Entrance(Allowance(concurrent_calls=1))
 
-    with pytest.raises(ValueError, match="oh"), await entrance.enter():
-        raise ValueError("oh")
+    with pytest.raises(ValueError, match="oh"):
+        async with entrance.enter():
+            raise ValueError("oh")
 
     await entrance.call()
 
@@ -141,6 +184,15 @@ async def test_where_no_service_is_configured_grants_alone_decide():
     await Entrance(known=False).call(names=("stranger",))
 
 
+async def test_a_reload_that_removes_the_last_service_opens_nothing_to_strangers():
+    entrance = Entrance(known=False)
+    entrance.store.had_services = True
+
+    for name in ("billing", "stranger"):
+        with pytest.raises(Unauthenticated):
+            await entrance.call(names=(name,))
+
+
 async def test_a_peer_in_plain_text_on_this_machine_is_nobody_in_particular():
     await Entrance(Allowance(methods=frozenset())).call(names=())
 
@@ -152,7 +204,8 @@ async def test_a_certificate_without_a_name_is_a_strangers():
 
     caller: Any = Nameless(remote="ipv4:10.0.0.1:1")
     with pytest.raises(Unauthenticated):
-        await Entrance().gate.meet("Vending.Issue", caller)
+        async with Entrance().gate.entered("Vending.Issue", caller):
+            pass
 
 
 async def test_what_is_changed_by_a_reload_holds_from_the_next_call():

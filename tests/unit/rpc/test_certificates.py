@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives import serialization
 
 from gateway.errors import InvalidArgument
 from gateway.ports import utcnow
-from gateway.rpc.certificates import Certificates, read_material
+from gateway.rpc.certificates import Certificates, Material, read_material
 from tests.certificates import new_authority
 
 
@@ -101,3 +101,17 @@ def test_a_key_is_not_shown(authority):
     material = read_material(authority.issue("edge"))
 
     assert "PRIVATE" not in repr(material)
+
+
+def test_material_trusts_all_of_another_while_it_leaves_none_of_its_authorities_out(authority, tmp_path):
+    one, other = authority.ca.read_bytes(), new_authority(tmp_path / "other").ca.read_bytes()
+
+    def trusting(*authorities: bytes) -> Material:
+        # Told apart by what they are, not by how they are written.
+        return Material(b"", b"", b"\n# a comment\n".join(authorities))
+
+    assert trusting(one).trusts_all_of(trusting(one))
+    assert trusting(other, one).trusts_all_of(trusting(one))
+    assert trusting(other, one).trusts_all_of(trusting(one, other))
+    assert not trusting(one).trusts_all_of(trusting(one, other))
+    assert not trusting(other).trusts_all_of(trusting(one))

@@ -23,3 +23,9 @@ def test_a_missing_value_is_empty():
 
 def test_a_value_is_found_by_name():
     assert request_id_of(Context(("other", "1"), ("x-request-id", "r-1"))) == "r-1"
+
+
+def test_a_request_id_that_is_unfit_for_logs_is_none():
+    assert request_id_of(Context(("x-request-id", "r" * 128))) == "r" * 128
+    assert request_id_of(Context(("x-request-id", "r" * 129))) == ""
+    assert request_id_of(Context(("x-request-id", "two words"))) == ""
