@@ -148,6 +148,7 @@ def test_edges_and_catalog_are_not_where_the_data_is():
         *("redis", "sample", "seaweedfs", "snapshot", "presign", "vending")
     }
     assert networks["envoy"] == {"front"}
+    assert {name for name, own in networks.items() if "store" in own} == {"seaweedfs"}
     assert FILE["networks"]["data"] == FILE["networks"]["inner"] == {"internal": True}
 
 
