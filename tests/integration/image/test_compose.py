@@ -130,13 +130,15 @@ def test_nobody_gets_past_s3_to_what_asks_for_no_credentials(stack, service, ope
 
 
 @pytest.mark.parametrize("service", ["snapshot", "presign", "vending"])
-def test_the_stores_own_grpc_takes_nobody_of_the_fleet(stack, service):
+def test_the_stores_own_grpc_takes_nobody_of_the_fleet(stack, prepared, service):
     """It is where identities are put: whoever it heard could make itself an administrator."""
     code = (
         "import grpc, pathlib, sys\n"
         "read = lambda name: pathlib.Path('/run/secrets', name).read_bytes()\n"
-        "own = grpc.ssl_channel_credentials(read('ca.crt'), read('tls.key'), read('tls.crt'))\n"
-        "for channel in (grpc.insecure_channel(sys.argv[1]), grpc.secure_channel(sys.argv[1], own)):\n"
+        "to, authority = sys.argv[1], sys.argv[2].encode()\n"
+        "own = grpc.ssl_channel_credentials(authority, read('tls.key'), read('tls.crt'))\n"
+        "named = [('grpc.ssl_target_name_override', 'localhost')]\n"
+        "for channel in (grpc.insecure_channel(to), grpc.secure_channel(to, own, named)):\n"
         "    try:\n"
         "        channel.unary_unary('/messaging_pb.SeaweedS3IamCache/ListPolicies')(b'', timeout=5)\n"
         "        print('OK')\n"
@@ -144,7 +146,8 @@ def test_the_stores_own_grpc_takes_nobody_of_the_fleet(stack, service):
         "        print(exc.code().name)\n"
     )
     address = stack.services["seaweedfs"][0].addresses["data"]
-    done = stack.services[service][0].check(["python", "-c", code, f"{address}:18333"])
+    authority = (prepared / "compose" / "generated" / "store" / "grpc-ca.crt").read_text()
+    done = stack.services[service][0].check(["python", "-c", code, f"{address}:18333", authority])
     assert done.stdout.split() == ["UNAVAILABLE", "UNAVAILABLE"], done.stderr
 
 
