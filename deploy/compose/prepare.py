@@ -121,6 +121,12 @@ def _write_store(folder: Path) -> None:
         _write(folder / f"{name}.secret", own.secret_access_key)
     _write_json(folder / "s3.json", identities(keys))
     _write_json(folder / "iam.json", roles())
+    # Of an authority of its own: with a certificate of the processes' own, each of them could rule the store.
+    authority = Authority()
+    issued = authority.issue("store", ["localhost"])
+    _write(folder / "grpc-ca.crt", authority.certificate)
+    _write(folder / "grpc.crt", issued.certificate)
+    _write(folder / "grpc.key", issued.key)
 
 
 def _write_redis(folder: Path) -> None:

@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     parser.add_argument("url", metavar="URL", nargs="?", type=_address, help="where its metrics are")
     parser.add_argument(
-        "--ready", action="store_true", help="ask for readiness: whether every service that it needs answers"
+        "--ready", action="store_true", help="ask for readiness: whether what it serves can be had from it"
     )
     parser.add_argument(
         "--timeout", metavar="SECONDS", type=_seconds, default=3.0, help="how long to wait (default: 3)"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import yaml
@@ -13,7 +13,7 @@ from tests.certificates import Authority
 from tests.http import request
 from tests.proxies.envoy import envoy_program
 from tests.proxies.front import EdgeAddress, Front, Ports, place
-from tests.stores.process import listens, running
+from tests.stores.process import ServerProcess, listens, running
 
 # Its access log is otherwise up to ten seconds late.
 _FLUSH = ("--file-flush-interval-msec", "100")
@@ -29,13 +29,18 @@ def envoy_front(
     changes: Mapping[str, str] | None = None,
 ) -> Iterator[Front]:
     place_envoy(directory, ports, edges, authority, changes)
-    with running(
+    with running_envoy(directory, lambda: listens(ports.recipients) and _is_healthy(ports)) as server:
+        yield Front(ports, directory, authority, server)
+
+
+def running_envoy(directory: Path, ready: Callable[[], bool]) -> AbstractContextManager[ServerProcess]:
+    """Run it with the files that are in a directory."""
+    return running(
         # Its shared memory is named by this number: two of the same do not start.
         [*envoy_command(directory), "--base-id", str(secrets.randbelow(2**31))],
         log_file=directory / "output",
-        ready=lambda: listens(ports.recipients) and _is_healthy(ports),
-    ) as server:
-        yield Front(ports, directory, authority, server)
+        ready=ready,
+    )
 
 
 def envoy_command(directory: Path) -> list[str | Path]:

@@ -12,6 +12,7 @@ import pytest
 from tests.http import Answer, eventually
 from tests.http import request as ask
 from tests.integration.api_gateway.conftest import new_ports
+from tests.integration.api_gateway.exchange import exchange
 from tests.proxies.front import PREFIX, Front
 
 TOKEN = "slc_never-to-be-written-down"
@@ -113,20 +114,6 @@ def smuggle(front: Front, head: str) -> bytes:
     another = "0\r\n\r\nGET /delta-sharing/smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
     text = f"POST {PREFIX}/shares/s/query HTTP/1.1\r\nHost: x\r\n{head}\r\n{another}"
     return exchange(front, text.encode())
-
-
-def exchange(front: Front, text: bytes) -> bytes:
-    """Send bytes as they are, and return what comes until the other side closes."""
-    address = ("127.0.0.1", front.ports.recipients)
-    with (
-        socket.create_connection(address, 30) as sock,
-        front.tls().wrap_socket(sock, server_hostname="localhost") as tls,
-    ):
-        tls.sendall(text)
-        pieces = b""
-        while piece := tls.recv(65536):
-            pieces += piece
-        return pieces
 
 
 def test_nobody_is_served_without_tls_or_with_an_old_one(recording_front: Front, recorded) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.components import ENVOY
 from tests.http import eventually
+from tests.integration.api_gateway.exchange import exchange
 from tests.proxies.front import PREFIX, Front
 from tests.proxies.recording_edge import Asked, RecordingEdge
 
@@ -44,6 +45,10 @@ def only(recorded: list[RecordingEdge]) -> Asked:
         f"{PREFIX}/files/lake/day=1%252F2/p%2Bq.parquet?sp=r&sig=a_-",
         f"{PREFIX}/shares//schemas",
         f"{PREFIX}/shares/a%5Cb/schemas",
+        # Dots that are no segment by themselves.
+        f"{PREFIX}/shares/a..b/schemas/.hidden/tables/...",
+        f"{PREFIX}/shares/a%2F..b/schemas/c.%2Fd/tables/e..%2ff",
+        f"{PREFIX}/files/lake/.part/..x/.../p.parquet?of=/../x",
     ],
 )
 def test_a_path_arrives_as_it_was_sent(recording_front: Front, recorded, path: str) -> None:
@@ -57,6 +62,30 @@ def test_no_dot_segment_is_left_to_the_edge_to_resolve(recording_front: Front, r
     assert recording_front.ask(PREFIX + path).status in {200, 400}
     targets = {asked.target.partition("?")[0] for edge in recorded for asked in edge.asked}
     assert targets <= {f"{PREFIX}/shares"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/shares/..%2Ffiles/x",
+        "/shares/..%2ffiles/x",
+        "/shares/%2e%2E%2Ffiles/x",
+        "/shares/a%2F../files/x",
+        "/shares/a%2F..%2Ffiles/x",
+        "/shares/a%2F..",
+        "/shares/a%2F.%2Fb",
+        "/files/..%2Fshares",
+        "/docs#/../shares",
+        "/shares/..#",
+    ],
+)
+def test_a_path_that_somebody_could_take_for_another_is_refused(
+    recording_front: Front, recorded, path: str
+) -> None:
+    target = f"{PREFIX}{path} HTTP/1.1"
+    answer = exchange(recording_front, f"GET {target}\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+    assert answer.split(b" ")[1] == b"400"
+    assert not [edge for edge in recorded if edge.asked]
 
 
 def test_the_address_is_the_one_that_the_client_called_from_whatever_it_says(

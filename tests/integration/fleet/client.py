@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import cycle
+from ssl import SSLContext
 from typing import Any
 
 import aiohttp
@@ -135,9 +136,9 @@ def to_trouble(exc: Exception) -> Trouble | None:
 
 
 @asynccontextmanager
-async def sessions() -> AsyncIterator[aiohttp.ClientSession]:
+async def sessions(tls: SSLContext | None) -> AsyncIterator[aiohttp.ClientSession]:
     timeout = aiohttp.ClientTimeout(total=_ATTEMPT_SECONDS)
-    connector = aiohttp.TCPConnector(limit=0)
+    connector = aiohttp.TCPConnector(limit=0, ssl=tls or True)
     async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
         yield session
 

@@ -1,52 +1,45 @@
-"""Envoy before the edges of a fleet."""
+"""Envoy as it is shipped, before the edges of a fleet."""
 
 from __future__ import annotations
 
-import secrets
-import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from string import Template
+from typing import Final
 
+from tests.certificates import new_authority
+from tests.deployments import free_port
+from tests.http import request
 from tests.integration.fleet.replicas import Replica
-from tests.proxies.envoy import envoy_program
-from tests.stores.process import free_ports, listens, running
+from tests.proxies.front import EdgeAddress, Front, Ports
+from tests.proxies.front_envoy import place_envoy, running_envoy
+from tests.stores.process import listens
 
-_CONFIGURATION = Path(__file__).with_name("envoy.yaml")
-_ENDPOINT = (
-    "              - endpoint: {{address: {{socket_address: {{address: 127.0.0.1, port_value: {port}}}}},"
-    " health_check_config: {{port_value: {operations_port}}}}}"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Front:
-    """A running Envoy."""
-
-    admin: int
-
-    def healthy(self) -> int:
-        """Return how many edges it sends requests to."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.admin}/clusters", timeout=10) as response:
-            return int(response.read().count(b"::health_flags::healthy"))
+_LISTENER: Final = "      listener_filters:\n"
+_CLUSTER: Final = "      lb_policy: LEAST_REQUEST\n"
+# All that differs: loopback takes megabytes at once, and what a slow recipient has not taken is to be still
+# in the hands of an edge.
+_SMALL_BUFFERS: Final = {
+    _LISTENER: "      socket_options: [{level: 1, name: 7, int_value: 65536, description: SO_SNDBUF}]\n"
+    + _LISTENER,
+    _CLUSTER: "      upstream_bind_config:\n"
+    "        source_address: {address: 127.0.0.1, port_value: 0}\n"
+    "        socket_options: [{level: 1, name: 8, int_value: 65536, description: SO_RCVBUF}]\n" + _CLUSTER,
+}
 
 
 @contextmanager
 def running_front(directory: Path, port: int, edges: Sequence[Replica]) -> Iterator[Front]:
-    """Run Envoy on a port that recipients know, before edges that need not be there yet."""
-    directory.mkdir(parents=True)
-    (admin,) = free_ports(1)
-    endpoints = [_ENDPOINT.format(port=edge.port, operations_port=edge.operations_port) for edge in edges]
-    file = directory / "envoy.yaml"
-    values = {"admin": admin, "front": port, "edges": "\n".join(endpoints)}
-    file.write_text(Template(_CONFIGURATION.read_text()).substitute(values))
-    # Its shared memory is named by this number: two of the same do not start.
-    base = secrets.randbelow(2**31)
-    with running(
-        [envoy_program(), "-c", file, "--concurrency", "1", "--base-id", str(base), "-l", "warning"],
-        log_file=directory / "envoy.log",
-        ready=lambda: listens(port),
-    ):
-        yield Front(admin)
+    """Run it on a port that recipients know, before edges that need not be there yet."""
+    ports = Ports(recipients=port, health=free_port(), admin=free_port())
+    addresses = [EdgeAddress(edge.port, edge.operations_port) for edge in edges]
+    authority = new_authority(directory / "pki")
+    place_envoy(directory, ports, addresses, authority, _SMALL_BUFFERS)
+    with running_envoy(directory, lambda: listens(port)) as server:
+        yield Front(ports, directory, authority, server)
+
+
+def edges_in_use(front: Front) -> int:
+    """Return how many edges it sends requests to."""
+    clusters = request(f"http://127.0.0.1:{front.ports.admin}/clusters")
+    return clusters.body.count(b"::health_flags::healthy")

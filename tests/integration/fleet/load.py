@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import count, cycle
+from ssl import SSLContext
 
 from tests.integration.fleet.client import Client, Trouble, sessions, to_trouble
 from tests.integration.fleet.judge import Wrong
@@ -131,13 +132,19 @@ class Load:
 
 @asynccontextmanager
 async def under_load(
-    base_url: str, lake: Lake, *, rate: float, patience: float = PATIENCE, mix: Sequence[str] = MIX
+    base_url: str,
+    lake: Lake,
+    *,
+    rate: float,
+    patience: float = PATIENCE,
+    mix: Sequence[str] = MIX,
+    tls: SSLContext | None = None,
 ) -> AsyncIterator[Load]:
     """Send requests while the block runs, then wait for the last of their answers.
 
     Without patience nobody comes back: what fails is seen to fail.
     """
-    async with sessions() as session:
+    async with sessions(tls) as session:
         clients = [Client(base_url, lake, recipient, session) for recipient in lake.recipients]
         load = Load(lake, clients, patience=patience)
         sending = asyncio.create_task(load.send(rate, mix))

@@ -184,6 +184,6 @@ async def until(is_so: Callable[[], bool], otherwise: str, patience: float = _PA
 def _listening(service: str, address: str, targets: Mapping[str, str | Sequence[str]]) -> Settings:
     if service == EDGE:
         port = int(address.rpartition(":")[2])
-        # Envoy asks twice a second whether an edge is ready.
-        return {"port": port, "drain": "2s", "services": {"run": [EDGE], "addresses": dict(targets)}}
+        # Envoy asks every two seconds whether an edge is ready.
+        return {"port": port, "drain": "5s", "services": {"run": [EDGE], "addresses": dict(targets)}}
     return {"services": {"run": [service], "listen": address}}

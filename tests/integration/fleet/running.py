@@ -13,10 +13,11 @@ from aiohttp import web
 from tests.deployments import free_port
 from tests.doubles.server import serving
 from tests.doubles.steerable_sts import SteerableSts
-from tests.integration.fleet.front import Front, running_front
+from tests.integration.fleet.front import edges_in_use, running_front
 from tests.integration.fleet.lake import Lake, new_lake
 from tests.integration.fleet.load import PATIENCE, Load, under_load
 from tests.integration.fleet.replicas import ALL, EDGE, Replica, Replicas, plan_replicas, side_by_side, until
+from tests.proxies.front import PREFIX, Front
 from tests.stores.redis import Server, running_server, valkey_program
 
 # Modest: two cores carry the fleet, the clients and whatever else runs beside them.
@@ -49,7 +50,6 @@ class RedisSeat:
 
 @dataclass
 class Fleet:
-    base_url: str
     lake: Lake
     sts: SteerableSts
     redis: RedisSeat
@@ -66,31 +66,31 @@ class Fleet:
         edges = self.of(EDGE)
         for edge in edges:
             await until(partial(_is_whole, edge), f"{edge.name} misses a service")
-        await until(lambda: self.front.healthy() == len(edges), "Envoy misses an edge")
+        await until(lambda: edges_in_use(self.front) == len(edges), "Envoy misses an edge")
 
     def loaded(self, *, rate: float = RATE, patience: float = PATIENCE) -> AbstractAsyncContextManager[Load]:
-        return under_load(self.base_url, self.lake, rate=rate, patience=patience)
+        tls = self.front.tls()
+        return under_load(self.front.base_url, self.lake, rate=rate, patience=patience, tls=tls)
 
 
 @contextmanager
 def planned_fleet(directory: Path) -> Iterator[Fleet]:
     """Give a fleet with Envoy and Redis, none of whose own processes run yet."""
     port = free_port()
-    base_url = f"http://127.0.0.1:{port}/delta-sharing"
     with ExitStack() as stack:
         lake = new_lake(directory / "lake")
         sts = stack.enter_context(_serving_sts())
         redis = RedisSeat(directory / "redis")
         stack.callback(redis.kill)
         settings = lake.settings(sts.endpoint) | {
-            "publicUrl": base_url,
+            "publicUrl": f"https://127.0.0.1:{port}{PREFIX}",
             # Two cores carry it all: a reply may wait for its turn.
             "cache": {"redis": {"url": redis.url, "timeout": "500ms"}},
         }
         replicas = plan_replicas(directory, settings, {service: side_by_side(2) for service in ALL})
         stack.callback(replicas.kill)
         front = stack.enter_context(running_front(directory / "front", port, replicas.of[EDGE]))
-        yield Fleet(base_url, lake, sts, redis, replicas, front)
+        yield Fleet(lake, sts, redis, replicas, front)
 
 
 def _is_whole(edge: Replica) -> bool:

@@ -230,13 +230,12 @@ class Starter:
 
     def _publish(self, stack: ExitStack, result: Stack) -> None:
         """Make a namespace whose loopback has the published ports, as the machine of an engine has."""
-        result.outside = result.networks.join(
-            {name: ("", frozenset()) for name in ("front", "watch")}
-        ).namespace
+        leading_out = [name for name, own in self._project["networks"].items() if not own.get("internal")]
+        result.outside = result.networks.join({name: ("", frozenset()) for name in leading_out}).namespace
         for group in result.services.values():
             service = self._project["services"][group[0].service]
             for port in service.get("ports") or ():
-                network = next(name for name in ("front", "watch") if name in group[0].addresses)
+                network = next(name for name in leading_out if name in group[0].addresses)
                 to = f"{group[0].addresses[network]}:{port['target']}"
                 here = f"{port['host_ip']}:{port['published']}"
                 command = [

@@ -17,6 +17,11 @@ pytestmark = [
 
 READER = ROOT / ".venv-client" / "bin" / "python"
 _PATIENCE = 60
+# Of SeaweedFS: S3, and its gRPC; volumes, filer and master, and theirs.
+STORE_PORTS = {8333, 18333}
+CLOSED_PORTS = {8080, 8888, 9333, 18080, 18888, 19333}
+# As /proc/net/tcp has them.
+LISTENS, LOOPBACK = "0A", "0100007F"
 
 
 @pytest.fixture
@@ -79,6 +84,8 @@ def test_the_audit_log_has_the_recipients_own_address_and_no_secret(read, stack,
     [
         ("edge-1", "redis", "data", 6379),
         ("edge-1", "seaweedfs", "data", 8333),
+        ("edge-1", "seaweedfs", "store", 8333),
+        ("envoy", "seaweedfs", "store", 8333),
         ("catalog", "redis", "data", 6379),
         ("envoy", "catalog", "inner", 9400),
     ],
@@ -88,6 +95,60 @@ def test_who_has_no_business_with_a_service_has_no_way_to_it(stack, service, hos
     code = f"import socket; socket.create_connection(({address!r}, {port}), 2)"
     done = stack.services[service][0].check(["python3", "-c", code])
     assert "Network is unreachable" in done.stderr
+
+
+def test_the_store_listens_to_others_for_s3_alone(stack):
+    """gRPC of S3 cannot be bound elsewhere: what it answers is below."""
+    store = stack.services["seaweedfs"][0]
+    table = store.check(["cat", "/proc/net/tcp", "/proc/net/tcp6"]).stdout
+    # The local address and the state of each socket, in hexadecimal numbers.
+    sockets = [line.split()[1:4:2] for line in table.splitlines() if "local_address" not in line]
+    listening = [local.split(":") for local, state in sockets if state == LISTENS]
+    assert len(listening) > len(STORE_PORTS)
+    assert {int(port, 16) for address, port in listening if address != LOOPBACK} == STORE_PORTS
+
+
+@pytest.mark.parametrize(
+    ("service", "open_ports"),
+    [
+        *((name, set()) for name in ("envoy", "edge-1", "edge-2", "catalog")),
+        *((name, STORE_PORTS) for name in ("snapshot", "presign", "vending")),
+    ],
+)
+def test_nobody_gets_past_s3_to_what_asks_for_no_credentials(stack, service, open_ports):
+    addresses = list(stack.services["seaweedfs"][0].addresses.values())
+    code = (
+        "import itertools, socket\n"
+        f"for address, port in itertools.product({addresses}, {sorted(STORE_PORTS | CLOSED_PORTS)}):\n"
+        "    with socket.socket() as one:\n"
+        "        one.settimeout(2)\n"
+        "        if not one.connect_ex((address, port)): print(port)\n"
+    )
+    done = stack.services[service][0].check(["python3", "-c", code])
+    assert done.returncode == 0, done.stderr
+    assert set(map(int, done.stdout.split())) == open_ports
+
+
+@pytest.mark.parametrize("service", ["snapshot", "presign", "vending"])
+def test_the_stores_own_grpc_takes_nobody_of_the_fleet(stack, prepared, service):
+    """It is where identities are put: whoever it heard could make itself an administrator."""
+    code = (
+        "import grpc, pathlib, sys\n"
+        "read = lambda name: pathlib.Path('/run/secrets', name).read_bytes()\n"
+        "to, authority = sys.argv[1], sys.argv[2].encode()\n"
+        "own = grpc.ssl_channel_credentials(authority, read('tls.key'), read('tls.crt'))\n"
+        "named = [('grpc.ssl_target_name_override', 'localhost')]\n"
+        "for channel in (grpc.insecure_channel(to), grpc.secure_channel(to, own, named)):\n"
+        "    try:\n"
+        "        channel.unary_unary('/messaging_pb.SeaweedS3IamCache/ListPolicies')(b'', timeout=5)\n"
+        "        print('OK')\n"
+        "    except grpc.RpcError as exc:\n"
+        "        print(exc.code().name)\n"
+    )
+    address = stack.services["seaweedfs"][0].addresses["data"]
+    authority = (prepared / "compose" / "generated" / "store" / "grpc-ca.crt").read_text()
+    done = stack.services[service][0].check(["python", "-c", code, f"{address}:18333", authority])
+    assert done.stdout.split() == ["UNAVAILABLE", "UNAVAILABLE"], done.stderr
 
 
 def test_prometheus_finds_every_replica_by_its_service(stack):

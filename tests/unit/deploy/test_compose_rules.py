@@ -12,7 +12,7 @@ from deploy.compose.prepare import REDIS_RIGHTS, WRITTEN, main
 from deploy.compose.store import POLICIES
 from gateway.adapters.config_check import read_whole
 from gateway.config.purpose import GRANT_SIGNER, GRANT_VERIFIERS, PURPOSES
-from gateway.config.schema import ServiceName
+from gateway.config.schema import Config, ServiceName
 from tests.repository import ROOT
 
 FOLDER = ROOT / "deploy" / "compose"
@@ -148,6 +148,7 @@ def test_edges_and_catalog_are_not_where_the_data_is():
         *("redis", "sample", "seaweedfs", "snapshot", "presign", "vending")
     }
     assert networks["envoy"] == {"front"}
+    assert {name for name, own in networks.items() if "store" in own} == {"seaweedfs"}
     assert FILE["networks"]["data"] == FILE["networks"]["inner"] == {"internal": True}
 
 
@@ -161,8 +162,22 @@ def test_envoy_is_told_the_edges_addresses_and_they_believe_its():
     ]
 
 
-def test_a_process_may_take_longer_to_stop_than_its_requests():
-    assert all(service["stop_grace_period"] == "40s" for service in SERVING.values())
+@pytest.mark.parametrize("name", SERVING)
+def test_a_process_may_take_longer_to_stop_than_it_drains_and_its_requests_finish(name):
+    drain = seconds(SERVING[name]["environment"].get("SLUICE_DRAIN", "0s"))
+    grace = Config.model_fields["grace"].default.total_seconds()
+    assert seconds(SERVING[name]["stop_grace_period"]) > drain + grace
+
+
+@pytest.mark.parametrize("name", [name for name, service in RUNS.items() if service is ServiceName.EDGE])
+def test_an_edge_serves_on_until_envoy_has_asked_it_twice(name):
+    envoy = yaml.safe_load((ROOT / "deploy" / "envoy" / "envoy.yaml").read_text())
+    (check,) = envoy["static_resources"]["clusters"][0]["health_checks"]
+    assert seconds(SERVING[name]["environment"]["SLUICE_DRAIN"]) > 2 * seconds(check["interval"])
+
+
+def seconds(text):
+    return int(text.removesuffix("s"))
 
 
 def test_redis_gives_the_cache_what_the_docs_say_it_needs_and_a_ping():
