@@ -15,6 +15,8 @@ class PrometheusCallerMetrics:
             ("caller", "reason"),
             registry=registry,
         )
+        # The only one that needs no caller's name: there from the start, so that none is 0 and not missing.
+        self._refused.labels("", "identity")
 
     def count_refused_call(self, caller: str, reason: str) -> None:
         self._refused.labels(caller, reason).inc()
