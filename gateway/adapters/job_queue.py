@@ -71,6 +71,7 @@ class StateJobQueue:
         job = await self._records.change(key, step)
         if job is None:
             raise RuntimeError("a request leads to a job")
+        await marking.confirm(job)
         await marking.tidy(job)
         return job
 
@@ -162,12 +163,14 @@ class StateJobQueue:
 
     async def _look(self, record: str, markers: Sequence[tuple[int, StateKey]]) -> Job | None:
         """Return a job that is open, and remove the markers that say so in vain."""
+        # Of before the look: who is held up after it may take a request that was noted since for abandoned.
+        now = self._clock()
         job = await self._read(record)
         latest = 0 if job is None else job.sequence
         is_open = job is not None and job_life.is_open(job)
         for sequence, marker in markers:
             is_over = sequence < latest or (sequence == latest and not is_open)
-            if is_over or (sequence > latest and self._clock() > marker.modified_at + _ABANDONED):
+            if is_over or (sequence > latest and now > marker.modified_at + _ABANDONED):
                 await self._state.delete(marker.key)
         return job if is_open else None
 

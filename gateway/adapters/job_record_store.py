@@ -91,6 +91,11 @@ class Marking:
         self._made[sequence] = marker
         self._stale_at = self._clock() + _FRESH
 
+    async def confirm(self, job: Job) -> None:
+        """Mark a request of ours anew that took so long to be noted that its marker may be gone."""
+        if job.sequence in self._made:
+            await self.make(job.sequence)
+
     async def tidy(self, job: Job) -> None:
         """Remove the markers of requests that were not noted, as another's was."""
         for sequence, marker in self._made.items():

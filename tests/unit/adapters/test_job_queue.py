@@ -328,6 +328,34 @@ async def test_marker_of_a_crashed_request_goes_after_a_while(world):
     assert world.markers == []
 
 
+async def test_worker_that_is_held_up_takes_no_request_that_was_noted_meanwhile_for_abandoned(world):
+    noted = new_marker_key(VIEW, 1)
+    await world.state.create(noted, b"")
+
+    async def suspended(method: str, key: str) -> None:
+        if (method, key) == ("get", record_key(VIEW)):
+            world.wait(minutes=11)
+
+    world.state.after = suspended
+    await world.queue().claim(ALL)
+
+    assert noted in world.state.entries
+
+
+async def test_request_that_took_long_to_be_noted_is_marked_anew(world):
+    async def suspended(method: str, key: str) -> None:
+        if method == "create" and key == record_key(VIEW):
+            world.wait(minutes=20)
+            # A worker has taken it for abandoned.
+            for marker in [key for key in world.state.entries if key.startswith("queue/")]:
+                del world.state.entries[marker]
+
+    world.state.before = suspended
+    await world.asked()
+
+    assert world.markers == [(record_key(VIEW), 1)]
+
+
 async def test_request_makes_a_marker_of_its_own_beside_that_of_another(world):
     """The other's may be taken for abandoned at any moment."""
     await world.state.create(new_marker_key(VIEW, 1), b"")
