@@ -44,7 +44,7 @@ run: $(if $(filter 0,$(S3)),$(run_without_s3_ready),$(run_ready)) ## Serve sampl
 worker: $(pipeline_ready) ## Work for `make run PIPELINE=1` beside it: views and usage, on Spark (needs Java 17)
 	@SLUICE_LOG_LEVEL=info exec $(bin)/sluice pipeline worker --config .sluice/server.yaml --metrics 127.0.0.1:0
 
-test: $(dev_ready) $(client_ready) ## Run all tests that need no root (at most 25 minutes)
+test: $(dev_ready) $(client_ready) ## Run all tests that need no root (about half an hour)
 	@$(bin)/pytest -m "not system" $(TESTS)
 
 test-fast: $(dev_ready) ## Run the tests that need nothing but Python (two to three minutes)
