@@ -173,8 +173,8 @@ def test_a_client_that_goes_away_stops_the_work_at_the_page_that_is_being_made(
         stream.read_lines(2 + PAGE)
     until(lambda: snapshot.closed == 1)
     assert max(snapshot.pages, len(presign.requests)) <= 2
-    until(lambda: bool(way.gateway.audit.noted))
-    assert way.gateway.audit.noted[0].outcome == "CLIENT_GONE"
+    # Not the first that is noted: a stream of the test before may still come to its end.
+    until(lambda: "CLIENT_GONE" in {event.outcome for event in way.gateway.audit.noted})
 
 
 @pytest.mark.parametrize("listener", ["plain", "untold"])
