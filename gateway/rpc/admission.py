@@ -9,9 +9,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, Final
 
-import grpc
-from grpc import aio
-
 from gateway.domain.audit import AuditEvent, AuditKind
 from gateway.domain.principal import Principal
 from gateway.errors import SERVICE_REFUSED, GatewayError, PermissionDenied, Throttled
@@ -19,7 +16,7 @@ from gateway.ports import AuditLog, CallerMetrics, Clock, RateBuckets, ServiceDi
 from gateway.rpc.caller import ServiceCallers
 from gateway.rpc.metadata import request_id_of
 from gateway.rpc.peer import peer_of
-from gateway.rpc.status import OUR_METHODS, Context, Handler
+from gateway.rpc.status import OUR_METHODS, Context, Handler, OurInterceptor
 
 _CATALOG: Final = "Catalog."
 
@@ -121,21 +118,13 @@ class Gate:
             self._audit.note(event)
 
 
-class AdmissionInterceptor(aio.ServerInterceptor):
-    """Puts a gate before our handlers on a grpc.aio server; health and reflection stay open."""
+class AdmissionInterceptor(OurInterceptor):
+    """Puts a gate before our handlers; health and reflection stay open."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
 
-    async def intercept_service(
-        self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler]],
-        handler_call_details: grpc.HandlerCallDetails,
-    ) -> Handler:
-        handler = await continuation(handler_call_details)
-        method = handler_call_details.method
-        if handler is None or not method.startswith(OUR_METHODS):
-            return handler
+    def wrap(self, handler: Handler, method: str) -> Handler:
         name = method.removeprefix(OUR_METHODS).replace("/", ".")
         if handler.unary_unary:
             return handler._replace(unary_unary=_admit_unary(handler.unary_unary, name, self._gate))

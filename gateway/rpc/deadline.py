@@ -8,17 +8,14 @@ from contextlib import aclosing, asynccontextmanager
 from datetime import timedelta
 from typing import Any, Final
 
-import grpc
-from grpc import aio
-
 from gateway.errors import DeadlineExceeded
-from gateway.rpc.status import OUR_METHODS, Context, Handler
+from gateway.rpc.status import Context, Handler, OurInterceptor
 
 # Of a stream as a whole: its reader sets the pace, and a large table has many pages.
 STREAM_LIMIT: Final = timedelta(hours=1)
 
 
-class DeadlineInterceptor(aio.ServerInterceptor):
+class DeadlineInterceptor(OurInterceptor):
     """Ends our handlers' work in time. A caller's own deadline, where it is earlier, ends it by itself.
 
     Both cancel the servicer where it waits, and so whatever it has asked of a port. What callers share, such
@@ -29,14 +26,7 @@ class DeadlineInterceptor(aio.ServerInterceptor):
         self._limit = limit
         self._stream_limit = stream_limit
 
-    async def intercept_service(
-        self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Handler]],
-        handler_call_details: grpc.HandlerCallDetails,
-    ) -> Handler:
-        handler = await continuation(handler_call_details)
-        if handler is None or not handler_call_details.method.startswith(OUR_METHODS):
-            return handler
+    def wrap(self, handler: Handler, method: str) -> Handler:
         if handler.unary_unary:
             return handler._replace(unary_unary=_limit_unary(handler.unary_unary, self._limit))
         limited = _limit_stream(handler.unary_stream, self._limit, self._stream_limit)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from datetime import timedelta
@@ -59,11 +60,8 @@ def guard(handler: Handler, method: str, metrics: RpcMetrics) -> Handler:
     raise TypeError("client-streaming methods are not used in this project")
 
 
-class GuardInterceptor(aio.ServerInterceptor):
-    """Guards our handlers on a grpc.aio server."""
-
-    def __init__(self, metrics: RpcMetrics) -> None:
-        self._metrics = metrics
+class OurInterceptor(aio.ServerInterceptor, ABC):
+    """Wraps our handlers on a grpc.aio server, and nobody else's."""
 
     async def intercept_service(
         self,
@@ -74,6 +72,20 @@ class GuardInterceptor(aio.ServerInterceptor):
         method = handler_call_details.method
         if handler is None or not method.startswith(OUR_METHODS):
             return handler
+        return self.wrap(handler, method)
+
+    @abstractmethod
+    def wrap(self, handler: Handler, method: str) -> Handler:
+        """Return what is called in the handler's place."""
+
+
+class GuardInterceptor(OurInterceptor):
+    """Guards our handlers."""
+
+    def __init__(self, metrics: RpcMetrics) -> None:
+        self._metrics = metrics
+
+    def wrap(self, handler: Handler, method: str) -> Handler:
         return guard(handler, method, self._metrics)
 
 
