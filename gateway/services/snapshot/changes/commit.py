@@ -13,13 +13,9 @@ import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 from gateway.errors import Unsupported
-from gateway.services.snapshot.log.actions import (
-    metadata_of,
-    protocol_of,
-    require_bounded,
-    rows_of,
-)
+from gateway.services.snapshot.log.actions import require_bounded, rows_of
 from gateway.services.snapshot.log.bounds import may_exceed
+from gateway.services.snapshot.log.description import metadata_of, protocol_of
 from gateway.services.snapshot.log.fault import damaged
 from gateway.services.snapshot.log.lines import LineDecoder, split_lines
 from gateway.services.snapshot.log.metadata import Metadata
