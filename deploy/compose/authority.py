@@ -27,12 +27,13 @@ class Issued:
 class Authority:
     """Signs certificates; its own key is forgotten with it, so that nobody can sign more."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "Sluice on this machine", *, trust_domain: str = "sluice.local") -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = _name("Sluice on this machine")
+        self._name = _name(name)
+        self._trust_domain = trust_domain
         extension = x509.BasicConstraints(ca=True, path_length=0)
         self._certificate = (
-            _builder(self._name, self._name, self._key.public_key())
+            _builder(self._name, self._name, self._key.public_key(), LIFE)
             .add_extension(extension, critical=True)
             .add_extension(_usage(signs_certificates=True), critical=True)
             .sign(self._key, hashes.SHA256())
@@ -42,14 +43,14 @@ class Authority:
     def certificate(self) -> str:
         return self._certificate.public_bytes(Encoding.PEM).decode()
 
-    def issue(self, name: str, hosts: Sequence[str]) -> Issued:
-        """Return a certificate for ``spiffe://sluice.local/NAME``, which is reached by these hosts."""
+    def issue(self, name: str, hosts: Sequence[str], life: timedelta = LIFE) -> Issued:
+        """Return a certificate for ``spiffe://TRUSTDOMAIN/NAME``, which is reached by these hosts."""
         key = ec.generate_private_key(ec.SECP256R1())
-        identity = x509.UniformResourceIdentifier(f"spiffe://sluice.local/{name}")
+        identity = x509.UniformResourceIdentifier(f"spiffe://{self._trust_domain}/{name}")
         names = x509.SubjectAlternativeName([identity, *map(_host, hosts)])
         issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         certificate = (
-            _builder(_name(name), self._name, key.public_key())
+            _builder(_name(name), self._name, key.public_key(), life)
             .add_extension(names, critical=False)
             .add_extension(issuer, critical=False)
             .add_extension(_usage(signs_certificates=False), critical=True)
@@ -61,7 +62,7 @@ class Authority:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, life: timedelta
 ) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
@@ -71,7 +72,7 @@ def _builder(
         .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(minutes=5))
-        .not_valid_after(now + LIFE)
+        .not_valid_after(now + life)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
     )
 
