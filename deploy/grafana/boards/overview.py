@@ -262,7 +262,6 @@ _STATE = Row(
             description="Different catalogs in force among the replicas of a job. Good: 1, but for "
             "seconds after a change.",
             unit=Unit.COUNT,
-            width=6,
             queries=[
                 Query(
                     "count by (job) (count by (job, generation) (sluice_config_generation_info{$scope}))",
@@ -274,7 +273,6 @@ _STATE = Row(
             title="Reloads",
             description="Whether a process runs what is in its file: 1, or 0 when it refused it. Good: 1.",
             unit=Unit.COUNT,
-            width=6,
             queries=[
                 Query(
                     "min by (job, instance) (sluice_config_last_reload_successful{$scope})",
@@ -283,13 +281,31 @@ _STATE = Row(
             ],
         ),
         Panel(
+            title="Services within reach",
+            description="Share of a job's processes that reach a service they call. Good: 100%. Of one "
+            "process only: its network or certificate; of all: that service.",
+            unit=Unit.SHARE,
+            queries=[Query("avg by (job, service) (sluice_service_reachable{$scope})", "{{job}} to {{service}}")],
+        ),
+        Panel(
             title="Certificates",
             description="How long those that were loaded still live. Good: more than 14 days.",
             unit=Unit.SECONDS,
-            width=6,
             queries=[
                 Query(
                     "min by (job, use) (sluice_certificate_expiry_timestamp_seconds{$scope}) - time()",
+                    "{{job}} {{use}}",
+                )
+            ],
+        ),
+        Panel(
+            title="Certificates that wait",
+            description="Processes whose renewed certificate is not in use, or not everywhere. Good: 0, but "
+            "for seconds after a renewal.",
+            unit=Unit.COUNT,
+            queries=[
+                Query(
+                    "sum by (job, use) (sluice_certificate_renewal_pending{$scope} > bool 0)",
                     "{{job}} {{use}}",
                 )
             ],
@@ -299,7 +315,6 @@ _STATE = Row(
             description="Writes that failed, events that were lost, in five minutes. Good: 0. A failure "
             "refuses grants.",
             unit=Unit.COUNT,
-            width=6,
             queries=[
                 Query(
                     "sum by (instance) (increase(sluice_audit_failures_total{$scope}[5m]))",
