@@ -50,8 +50,7 @@ test: $(dev_ready) $(client_ready) ## Run all tests that need no root (about hal
 test-fast: $(dev_ready) ## Run the tests that need nothing but Python (two to three minutes)
 	@$(bin)/pytest -m fast $(TESTS)
 
-test-all: COMPONENTS = basic
-test-all: $(dev_ready) $(client_ready) components ## Run `make test`, and what needs programs from apt, Go and npm
+test-all: $(dev_ready) $(client_ready) ## Run `make test`, and what needs programs from apt, Go and npm
 	@PYTHON=$(PYTHON) .ci/test-all $(TESTS)
 
 test-integration: $(dev_ready) $(client_ready) ## Run the tests against real components
