@@ -32,8 +32,8 @@ UNMATCHED: Final = "unmatched"
 _HTTP_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _LATENCY: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0)
 _LAG: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
-# There from the start for every route: a rate does not see what a counter was born with, and would miss the first
-# failures; or, where only they were there from the start, take them for all that was asked.
+# There from the start for every route: a rate does not see what a counter was born with, and would miss the
+# first failures; or, where only they were there from the start, take them for all that was asked.
 _SHOWN: Final = ("200", "500", "503", "504")
 # Far more than there are routes or gRPC methods: a caller that invents values ends up in ``OTHER``.
 _MAX_VALUES: Final = 200

@@ -11,7 +11,8 @@ _JOBS = Row(
     panels=[
         Panel(
             title="Waiting and running",
-            description="As the workers last saw it. Good: what waits goes down to 0 between schedules.",
+            description="As workers, and catalogs with views, last saw it. Good: what waits goes down to 0 "
+            "between schedules.",
             unit=Unit.COUNT,
             queries=[
                 Query(f"max by (kind) (sluice_jobs_queued{{$scope, {_KIND}}})", "{{kind}} waits"),
@@ -83,6 +84,13 @@ _AUDIT = Row(
             description="Good: near 0. From 8 MiB on events of requests are dropped.",
             unit=Unit.BYTES,
             queries=[Query("sum by (instance) (sluice_audit_backlog_bytes{$scope})", "{{instance}}")],
+        ),
+        Panel(
+            title="Longest wait to be written",
+            description="Of the oldest event that is not on disk. Good: below two seconds. Above 15 the disk "
+            "hangs, and an alert fires.",
+            unit=Unit.SECONDS,
+            queries=[Query("max by (instance) (sluice_audit_oldest_wait_seconds{$scope})", "{{instance}}")],
         ),
         Panel(
             title="Shipped",

@@ -156,6 +156,21 @@ _LOGS = Row(
             ],
         ),
         Panel(
+            title="Answers that are overdue",
+            description="Share of the answers whose version had been checked a minute longer ago than its "
+            "freshness allows, or more. Good: 0.",
+            unit=Unit.SHARE,
+            queries=[
+                Query(
+                    share(
+                        rate("sluice_snapshot_overdue_total"),
+                        rate("sluice_snapshot_staleness_seconds_count"),
+                    ),
+                    "overdue",
+                )
+            ],
+        ),
+        Panel(
             title="Snapshots kept",
             description="What they take, and the lines that are kept of them. Good: level, below "
             "snapshots.memory and "
