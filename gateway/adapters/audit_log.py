@@ -128,10 +128,11 @@ class SegmentedAuditLog:
             async with asyncio.timeout(self._pacing.patience.total_seconds()):
                 await acknowledged
         except TimeoutError:
-            if acknowledged.done() and not acknowledged.cancelled():
+            if line.is_kept:
                 # At the last moment.
-                return acknowledged.result()
-            self._give_up(event, line)
+                return
+            if line.is_kept is None:
+                self._give_up(event, line)
             raise _refusal() from None
 
     def note(self, event: AuditEvent) -> None:
@@ -185,6 +186,7 @@ class SegmentedAuditLog:
             self._failing, self._dropped = False, 0
         for line in (*notes, *appends):
             self._metrics.count_audit_event(line.kind)
+            line.is_kept = True
             if line.acknowledged is not None and not line.acknowledged.done():
                 line.acknowledged.set_result(None)
 
@@ -195,6 +197,7 @@ class SegmentedAuditLog:
             log.error("the audit log cannot be written", exc_info=exc)
         self._buffer([*notes, *(line for line in appends if line.is_noted)], first=True)
         for line in appends:
+            line.is_kept = False
             if line.acknowledged is not None and not line.acknowledged.done():
                 line.acknowledged.set_exception(_refusal())
 
@@ -311,6 +314,8 @@ class _Line:
     acknowledged: asyncio.Future[None] | None
     # Whether it is to be kept even if nobody waits for it any more.
     is_noted: bool = False
+    # Whether it got to the disk; None before that is known.
+    is_kept: bool | None = None
 
 
 class _Notes:

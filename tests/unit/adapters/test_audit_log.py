@@ -309,6 +309,17 @@ async def test_a_lenient_log_keeps_each_event_once_however_a_hang_ends(disk, fai
     assert sorted(ids(disk)) == ["e0", "e1", "e2", "e3"]
 
 
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_lenient_log_without_any_patience_keeps_each_event_once(disk, fails):
+    async with opened(disk, patience=timedelta(0)) as strict:
+        disk.fault = Faults("append") if fails else Faults()
+        outcomes = await asyncio.gather(
+            *(LenientAuditLog(strict).append(event(f"e{number}")) for number in range(20))
+        )
+        assert outcomes == [None] * 20
+    assert sorted(ids(disk)) == sorted(f"e{number}" for number in range(20))
+
+
 async def test_the_age_of_the_oldest_event_shows_while_the_disk_hangs_and_is_0_afterwards(disk, metrics):
     now = [100.0]
     hang = Hang(disk)
