@@ -135,7 +135,7 @@ _ERRORS = Row(
     panels=[
         Panel(
             title="Failed requests by route",
-            description="Share of a route's requests that got a 5xx. Good: nothing to see.",
+            description="Share of a route's requests that got a 5xx. Good: 0.",
             unit=Unit.SHARE,
             width=6,
             queries=[
