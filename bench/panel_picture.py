@@ -159,7 +159,10 @@ def _round_up(value: float, unit: str) -> float:
     """Return the next value that makes good ticks in the unit that it is written in."""
     factor, _ = _step(value, unit)
     tens = factor * 10.0 ** floor(log10(value / factor))
-    return next(step * tens for step in (1, 2, 4, 8, 10) if step * tens >= value)
+    top = next(step * tens for step in (1, 2, 4, 8, 10) if step * tens >= value)
+    # Not 80 minutes, whose ticks would be thirds of an hour, but one hour or two.
+    larger = [step for step, _ in _SCALES[unit] if factor < step <= top]
+    return next(step * larger[-1] for step in (1, 2) if step * larger[-1] >= value) if larger else top
 
 
 def _draw_lines(drawing: Drawing, story: Sequence[Happening], frame: _Frame) -> Iterator[str]:
@@ -298,4 +301,5 @@ def in_unit(value: float, unit: str) -> str:
 def _step(value: float, unit: str) -> tuple[float, str]:
     """Return the step of a unit's scale that a value is written in: the smallest for all that is below it."""
     scale = _SCALES[unit]
-    return next((step for step in scale if abs(value) >= step[0]), scale[-1] if value else (1, scale[-1][1]))
+    plain = next((step for step in scale if step[0] == 1), scale[-1])
+    return next((step for step in scale if abs(value) >= step[0]), scale[-1] if value else plain)

@@ -25,7 +25,7 @@ _AFTER_FAILURE: Final = timedelta(seconds=10)
 _IDLE: Final = timedelta(minutes=10)
 _SCHEDULE: Final = timedelta(seconds=5)
 # How often a busy worker looks at what waits meanwhile; one without work sees it whenever it asks for some.
-_LOOK: Final = timedelta(seconds=30)
+_LOOK: Final = timedelta(seconds=5)
 
 log = logging.getLogger(__name__)
 
