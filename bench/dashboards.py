@@ -1,10 +1,12 @@
 """Every panel of the dashboards over a real load: a split gateway, a real Prometheus, and faults on the way.
 
 The pictures in docs/dashboards are what Grafana would draw: each panel's own query, asked of Prometheus' API.
+``python -m bench.dashboards --seconds 90 --into DIR`` takes less time, and leaves those alone.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import os
 import random
@@ -26,6 +28,7 @@ from gateway.adapters.job_queue import StateJobQueue
 from gateway.domain.job import JobKey, JobKind
 from gateway.domain.location import parse_location
 from gateway.ports import StorageSettings, utcnow
+from tests.deployments import ServerFiles, launch
 from tests.observed import chosen, dashboards, panels
 from tests.prometheus import Prometheus, running_prometheus
 from tests.repository import ROOT
@@ -54,7 +57,7 @@ class Outcome:
         return f"{self.statuses.total() + self.lost} requests sent: {answers}; {self.lost} without an answer"
 
 
-def main() -> None:
+def main(seconds: float = SECONDS, into: Path = PICTURES) -> None:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         directory = Path(folder)
         gateway = stack.enter_context(running_watched(directory, replicas=2))
@@ -63,23 +66,32 @@ def main() -> None:
             running_prometheus(directory / "prometheus", targets, interval=f"{SCRAPE}s")
         )
         began = time.time()
-        with loaded(gateway) as outcome:
-            story = play(gateway, began)
+        with loaded(gateway, seconds) as outcome:
+            story = play(gateway, began, seconds)
         print(outcome)
         for alert in sorted(
             {rule["name"] for rule in prometheus.rules() if rule.get("state") in ("pending", "firing")}
         ):
             print(f"alert: {alert}")
-        draw(prometheus, began, story)
+        draw(prometheus, Run(began=began, seconds=seconds, story=story), into)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """When it was, and what happened in it."""
+
+    began: float
+    seconds: float
+    story: Sequence[Happening]
 
 
 @contextmanager
-def loaded(gateway: Watched) -> Iterator[Outcome]:
+def loaded(gateway: Watched, seconds: float) -> Iterator[Outcome]:
     """Have clients ask, while the block runs."""
     outcome, end = Outcome(), threading.Event()
     clients = [
-        threading.Thread(target=_ask_on, args=(gateway, random.Random(number), outcome, end))  # noqa: S311 -- the same in every run
-        for number in range(CLIENTS)
+        threading.Thread(target=_ask_on, args=(gateway, rng, seconds, outcome, end))
+        for rng in map(random.Random, range(CLIENTS))
     ]
     for client in clients:
         client.start()
@@ -91,20 +103,22 @@ def loaded(gateway: Watched) -> Iterator[Outcome]:
             client.join()
 
 
-def _ask_on(gateway: Watched, rng: random.Random, outcome: Outcome, end: threading.Event) -> None:
+def _ask_on(
+    gateway: Watched, rng: random.Random, seconds: float, outcome: Outcome, end: threading.Event
+) -> None:
     began = time.monotonic()
     while not end.wait(rng.expovariate(PACE)):
         try:
-            outcome.statuses[_ask(gateway, rng, time.monotonic() - began)] += 1
+            outcome.statuses[_ask(gateway, rng, (time.monotonic() - began) / seconds)] += 1
         except (OSError, EOFError):
             outcome.lost += 1
 
 
-def _ask(gateway: Watched, rng: random.Random, elapsed: float) -> int:
-    """Make one request of those that recipients make, and return its status."""
+def _ask(gateway: Watched, rng: random.Random, share: float) -> int:
+    """Make one request of those that recipients make, when such a share of the run is over."""
     who = rng.choices([*RECIPIENTS, HASTY], weights=[6, 3, 2, 4])[0]
     # Tables come into use one after the other, so that there is always something to mint.
-    tables = DIR_TABLES[: 2 + int(elapsed / SECONDS * (len(DIR_TABLES) - 2))]
+    tables = DIR_TABLES[: 2 + int(share * (len(DIR_TABLES) - 2))]
     hints = b'{"predicateHints": ["station < %d"]}' % rng.randrange(100)
     schema, table = rng.choice(_TABLES)
     kinds: Mapping[Callable[[], int], int] = {
@@ -120,26 +134,18 @@ def _ask(gateway: Watched, rng: random.Random, elapsed: float) -> int:
     return rng.choices(list(kinds), weights=list(kinds.values()))[0]()
 
 
-def play(gateway: Watched, began: float) -> Sequence[Happening]:
+def play(gateway: Watched, began: float, seconds: float) -> Sequence[Happening]:
     """Do one thing after the other to the gateway, and return what was done when."""
-    acts: Sequence[tuple[str, float, float, Callable[[], Callable[[], None]]]] = [
-        ("Redis does not answer", 0.15, 0.27, lambda: _without_redis(gateway)),
-        ("STS throttles", 0.35, 0.47, lambda: _throttled(gateway)),
-        ("a table's log cannot be listed", 0.54, 0.62, lambda: _without_log(gateway)),
-        ("a worker of the edge is killed", 0.68, 0.69, lambda: _without_worker(gateway)),
-        ("a configuration is broken", 0.74, 0.82, lambda: _broken_configuration(gateway)),
-        ("STS is slow", 0.87, 0.94, lambda: _slow(gateway)),
-    ]
     asyncio.run(_ask_for_jobs(gateway))
     story = []
-    for name, start, end, act in acts:
-        _until(began + start * SECONDS)
+    for name, start, end, act in ACTS:
+        _until(began + start * seconds)
         print(name, flush=True)
-        undo = act()
-        _until(began + end * SECONDS)
+        undo = act(gateway)
+        _until(began + end * seconds)
         undo()
-        story.append(Happening(name=name, start=start * SECONDS, end=end * SECONDS))
-    _until(began + SECONDS)
+        story.append(Happening(name=name, start=start * seconds, end=end * seconds))
+    _until(began + seconds)
     return story
 
 
@@ -158,6 +164,15 @@ def _throttled(gateway: Watched) -> Callable[[], None]:
 
     def undo() -> None:
         gateway.sts.error = ""
+
+    return undo
+
+
+def _short_lived(gateway: Watched) -> Callable[[], None]:
+    gateway.sts.life = timedelta(minutes=5)
+
+    def undo() -> None:
+        gateway.sts.life = None
 
     return undo
 
@@ -201,6 +216,58 @@ def _broken_configuration(gateway: Watched) -> Callable[[], None]:
     return undo
 
 
+def _without_vending(gateway: Watched) -> Callable[[], None]:
+    servers = [server for name, server in gateway.deployment.processes.items() if name.startswith("vending")]
+    for server in servers:
+        server.stop(signal.SIGKILL)
+
+    def undo() -> None:
+        for server in servers:
+            # In the same object, whose process is ended with all others.
+            files = ServerFiles(server.config_file, server.log_file, server.metrics_url)
+            server.process = launch(server.name, files).process
+
+    return undo
+
+
+def _broken_certificate(gateway: Watched) -> Callable[[], None]:
+    file = Path(gateway.deployment.directory / "pki" / "snapshot.pem")
+    text = file.read_text()
+    file.write_text("nonsense\n")
+
+    def undo() -> None:
+        file.write_text(text)
+
+    return undo
+
+
+def _blocked_landing(gateway: Watched) -> Callable[[], None]:
+    landing = gateway.directory / "landing"
+    aside = landing.rename(landing.with_name("landing-aside"))
+    landing.write_text("in the way\n")
+
+    def undo() -> None:
+        landing.unlink()
+        aside.rename(landing)
+
+    return undo
+
+
+# What is done, from which share of the run to which, and how; it returns what puts it right.
+ACTS: Sequence[tuple[str, float, float, Callable[[Watched], Callable[[], None]]]] = (
+    ("Redis does not answer", 0.08, 0.16, _without_redis),
+    ("STS throttles", 0.20, 0.28, _throttled),
+    ("STS gives short lives", 0.31, 0.38, _short_lived),
+    ("a table's log cannot be listed", 0.41, 0.47, _without_log),
+    ("vending is killed", 0.50, 0.58, _without_vending),
+    ("a worker of the edge is killed", 0.63, 0.64, _without_worker),
+    ("a configuration is broken", 0.67, 0.73, _broken_configuration),
+    ("a certificate file is broken", 0.75, 0.81, _broken_certificate),
+    ("the landing takes nothing", 0.83, 0.90, _blocked_landing),
+    ("STS is slow", 0.93, 0.98, _slow),
+)
+
+
 async def _ask_for_jobs(gateway: Watched) -> None:
     """Leave the worker of the pipeline something to do for a while."""
     directory = gateway.directory / "worker"
@@ -214,14 +281,14 @@ async def _ask_for_jobs(gateway: Watched) -> None:
             await queue.request(key, {"sleep": f"{2 + number % 5 * 3}"}, utcnow())
 
 
-def draw(prometheus: Prometheus, began: float, story: Sequence[Happening]) -> None:
+def draw(prometheus: Prometheus, run: Run, into: Path) -> None:
     """Ask Prometheus what every panel asks, and draw the answers."""
-    PICTURES.mkdir(exist_ok=True)
+    into.mkdir(parents=True, exist_ok=True)
     replicas = _short_names(prometheus)
     for name, board in dashboards().items():
-        drawings = [_asked(prometheus, panel, board, began, replicas) for panel in panels(board)]
+        drawings = [_asked(prometheus, panel, board, run, replicas) for panel in panels(board)]
         rows = [panel for panel in board["panels"] if panel["type"] == "row"]
-        (PICTURES / f"{name}.svg").write_text(to_picture(board["title"], rows, drawings, story, SECONDS))
+        (into / f"{name}.svg").write_text(to_picture(board["title"], rows, drawings, run.story, run.seconds))
         empty = [drawing.panel["title"] for drawing in drawings if not drawing.series]
         print(
             f"{name}: {len(drawings)} panels" + (f", nothing to show in {', '.join(empty)}" if empty else "")
@@ -244,16 +311,18 @@ def _asked(
     prometheus: Prometheus,
     panel: Mapping[str, Any],
     board: Mapping[str, Any],
-    began: float,
+    run: Run,
     replicas: Mapping[str, str],
 ) -> Drawing:
     series: dict[str, Points] = {}
     for target in panel["targets"]:
         # As Grafana has it: four scrapes at least.
         expr = chosen(target["expr"], board, rate_interval=f"{4 * SCRAPE}s")
-        for found in prometheus.query_range(expr, began, began + SECONDS, SCRAPE):
+        for found in prometheus.query_range(expr, run.began, run.began + run.seconds, SCRAPE):
             points = [
-                (at - began, float(value)) for at, value in found["values"] if value not in ("NaN", "+Inf")
+                (at - run.began, float(value))
+                for at, value in found["values"]
+                if value not in ("NaN", "+Inf")
             ]
             if points:
                 series[_name(target["legendFormat"], found["metric"], replicas)] = points
@@ -271,4 +340,7 @@ def _name(legend: str, labels: Mapping[str, str], replicas: Mapping[str, str]) -
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=SECONDS)
+    parser.add_argument("--into", type=Path, default=PICTURES)
+    main(**vars(parser.parse_args()))

@@ -11,7 +11,8 @@ from typing import Any
 
 _COLUMN, _LINE, _GAP = 52, 31, 8
 _LEFT, _RIGHT, _TOP, _BOTTOM = 66, 10, 28, 54
-_HEAD = 66
+# Of the title, and of each line of what happened.
+_TITLE, _HAPPENING = 36, 22
 _INK, _GREY, _GRID, _PAPER, _FAULT = "#222222", "#666666", "#e4e4e4", "#ffffff", "#fff0dc"
 _COLOURS = (
     *("#0072b2", "#d55e00", "#009e73", "#aa4499", "#e69f00", "#56b4e9", "#882255", "#117733"),
@@ -61,34 +62,49 @@ def to_picture(
     """Return the panels where Grafana would put them."""
     width = 24 * _COLUMN + _GAP
     lowest = max(panel["y"] + panel["h"] for panel in (drawing.panel["gridPos"] for drawing in drawings))
-    height = _HEAD + lowest * _LINE + _GAP
+    told = list(_told(story, width))
+    head = _TITLE + (max((line for line, _, _ in told), default=0) + 1) * _HAPPENING + _GAP
+    height = head + lowest * _LINE + _GAP
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" style="{_STYLE}">',
         f'<rect width="{width}" height="{height}" fill="{_PAPER}"/>',
         _text(title, 12, 24, size=17, weight="bold"),
-        *_legend(story),
+        *_legend(told),
     ]
-    parts += [_heading(row) for row in rows]
+    parts += [_heading(row, head) for row in rows]
     for drawing in drawings:
         spot = drawing.panel["gridPos"]
-        x, y = spot["x"] * _COLUMN + _GAP, _HEAD + spot["y"] * _LINE
+        x, y = spot["x"] * _COLUMN + _GAP, head + spot["y"] * _LINE
         parts += [f'<g transform="translate({x} {y})">', *_draw(drawing, story, span), "</g>"]
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def _heading(row: Mapping[str, Any]) -> str:
-    y = _HEAD + row["gridPos"]["y"] * _LINE + 20
+def _heading(row: Mapping[str, Any], head: float) -> str:
+    y = head + row["gridPos"]["y"] * _LINE + 20
     return _text(row["title"], 12, y, size=13, weight="bold", fill=_GREY)
 
 
-def _legend(story: Sequence[Happening]) -> Iterator[str]:
-    x = 12.0
+def _told(story: Sequence[Happening], width: float) -> Iterator[tuple[int, float, str]]:
+    """Give what is said of each happening, with the line and the place in it."""
+    line, x = 0, 12.0
     for number, happening in enumerate(story, start=1):
         text = f"{number} {happening.name}"
-        yield f'<rect x="{x:.0f}" y="38" width="{len(text) * 6.2 + 10:.0f}" height="18" fill="{_FAULT}"/>'
-        yield _text(text, x + 5, 51)
-        x += len(text) * 6.2 + 18
+        if x + _breadth(text) > width:
+            line, x = line + 1, 12.0
+        yield line, x, text
+        x += _breadth(text) + 8
+
+
+def _breadth(text: str) -> float:
+    return len(text) * 6.2 + 10
+
+
+def _legend(told: Sequence[tuple[int, float, str]]) -> Iterator[str]:
+    for line, x, text in told:
+        y = _TITLE + line * _HAPPENING
+        yield f'<rect x="{x:.0f}" y="{y}" width="{_breadth(text):.0f}" height="18" fill="{_FAULT}"/>'
+        yield _text(text, x + 5, y + 13)
 
 
 def _draw(drawing: Drawing, story: Sequence[Happening], span: float) -> Iterator[str]:
@@ -143,7 +159,10 @@ def _round_up(value: float, unit: str) -> float:
     """Return the next value that makes good ticks in the unit that it is written in."""
     factor, _ = _step(value, unit)
     tens = factor * 10.0 ** floor(log10(value / factor))
-    return next(step * tens for step in (1, 2, 4, 8, 10) if step * tens >= value)
+    top = next(step * tens for step in (1, 2, 4, 8, 10) if step * tens >= value)
+    # Not 80 minutes, whose ticks would be thirds of an hour, but one hour or two.
+    larger = [step for step, _ in _SCALES[unit] if factor < step <= top]
+    return next(step * larger[-1] for step in (1, 2) if step * larger[-1] >= value) if larger else top
 
 
 def _draw_lines(drawing: Drawing, story: Sequence[Happening], frame: _Frame) -> Iterator[str]:
@@ -282,4 +301,5 @@ def in_unit(value: float, unit: str) -> str:
 def _step(value: float, unit: str) -> tuple[float, str]:
     """Return the step of a unit's scale that a value is written in: the smallest for all that is below it."""
     scale = _SCALES[unit]
-    return next((step for step in scale if abs(value) >= step[0]), scale[-1] if value else (1, scale[-1][1]))
+    plain = next((step for step in scale if step[0] == 1), scale[-1])
+    return next((step for step in scale if abs(value) >= step[0]), scale[-1] if value else plain)

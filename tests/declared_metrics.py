@@ -15,7 +15,7 @@ from gateway.adapters.shipping_metrics import PrometheusShippingMetrics
 from gateway.adapters.snapshot_metrics import PrometheusSnapshotMetrics
 from gateway.adapters.token_metrics import TokenMetrics
 from gateway.adapters.url_metrics import UrlMetrics
-from gateway.adapters.work_metrics import PrometheusWorkMetrics
+from gateway.adapters.work_metrics import PrometheusQueueMetrics, PrometheusWorkMetrics
 from gateway.adapters.worker_metrics import WorkerMetrics
 from gateway.ports import utcnow
 
@@ -44,6 +44,7 @@ def _families() -> Mapping[str, Metric]:
     UrlMetrics(registry)
     PrometheusSnapshotMetrics(registry)
     PrometheusShippingMetrics(registry)
+    PrometheusQueueMetrics(registry)
     PrometheusWorkMetrics(registry)
     PrometheusCallerMetrics(registry)
     CertificateMetrics(registry)

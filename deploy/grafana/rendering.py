@@ -17,6 +17,8 @@ _SCOPE = (
     Variable("job", "sluice_build_info"),
     Variable("instance", "sluice_build_info"),
 )
+# Whose values are those of our own processes, and no others.
+_OURS = frozenset({"job", "instance"})
 _REFERENCES = "ABCDEFGH"
 
 
@@ -142,6 +144,9 @@ def _source() -> dict[str, Any]:
 
 def _variable(variable: Variable) -> dict[str, Any]:
     query = f"label_values({variable.metric}, {variable.name})"
+    # Also what has no such label, as a namespace outside Kubernetes. But all jobs and replicas are all of
+    # ours: up and process_* are also there of everything else that Prometheus watches.
+    widest = {} if variable.name in _OURS else {"allValue": ".*"}
     return {
         "name": variable.name,
         "label": "replica" if variable.name == "instance" else variable.name,
@@ -153,8 +158,7 @@ def _variable(variable: Variable) -> dict[str, Any]:
         "sort": 1,
         "multi": True,
         "includeAll": True,
-        # Also what has no such label, as a namespace outside Kubernetes.
-        "allValue": ".*",
+        **widest,
         "current": {"text": "All", "value": "$__all"},
         "hide": 0,
     }
@@ -166,7 +170,7 @@ def _alerts() -> dict[str, Any]:
         "datasource": _SOURCE,
         "enable": True,
         "iconColor": "red",
-        "expr": 'ALERTS{alertname=~"Sluice.*", alertstate="firing"}',
+        "expr": 'ALERTS{alertname=~"Sluice.*", alertstate="firing", namespace=~"$namespace"}',
         "titleFormat": "{{alertname}}",
         "textFormat": "{{severity}}",
     }

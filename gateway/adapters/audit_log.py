@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,6 +34,9 @@ class AuditMetrics(Protocol):
 
     def set_audit_backlog(self, size: int) -> None: ...
 
+    def watch_audit_wait(self, wait: Callable[[], float]) -> None:
+        """Show for how many seconds the oldest event has waited, whenever somebody looks."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSettings:
@@ -51,6 +55,8 @@ class Pacing:
     # Noted events are written after this even if nothing else is.
     flush_interval: timedelta = timedelta(seconds=1)
     buffer_bytes: int = 8 * 1024 * 1024
+    # For a grant's event: a disk that hangs gives no error, and whoever waits for it would wait for as long.
+    patience: timedelta = timedelta(seconds=5)
     # For a replica that starts beside us and is just looking through what we left behind.
     lock_pauses: tuple[timedelta, ...] = tuple(timedelta(milliseconds=span) for span in (100, 200, 400, 800))
 
@@ -62,7 +68,8 @@ class SegmentedAuditLog:
     """Keeps events in segments while its block runs. Events that come while the disk is busy share a write.
 
     Noted events wait for the next write, or for the flush interval, in a buffer that drops its oldest.
-    A reader finds each acknowledged event once; after a crash it may also find some that were refused.
+    A reader finds each acknowledged event once; after a crash, or where the disk hung during a write, it may
+    also find some that were refused.
     """
 
     def __init__(
@@ -72,14 +79,21 @@ class SegmentedAuditLog:
         *,
         replica: str,
         pacing: Pacing = PACING,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._segments = segments
         self._metrics = metrics
         self._replica = replica
         self._pacing = pacing
+        self._monotonic = monotonic
         self._notes = _Notes(pacing.buffer_bytes)
         self._appends: list[_Line] = []
         self._append_bytes = 0
+        # What is being written was given up by whoever appended it, by the events' ids.
+        self._given_up: dict[str, _Line] = {}
+        self._writing_since: float | None = None
+        # Since when the oldest event waits; read by another thread.
+        self._waits_since: float | None = None
         self._wake = asyncio.Event()
         self._open = False
         self._failing = False
@@ -91,6 +105,7 @@ class SegmentedAuditLog:
     async def __aenter__(self) -> Self:
         await self._open_segments()
         self._open = True
+        self._metrics.watch_audit_wait(self._longest_wait)
         self._writer = asyncio.create_task(self._write())
         return self
 
@@ -109,11 +124,24 @@ class SegmentedAuditLog:
         self._append_bytes += len(line.text)
         self._report_backlog()
         self._wake.set()
-        await acknowledged
+        try:
+            async with asyncio.timeout(self._pacing.patience.total_seconds()):
+                await acknowledged
+        except TimeoutError:
+            if line.is_kept:
+                # At the last moment.
+                return
+            if line.is_kept is None:
+                self._give_up(event, line)
+            raise _refusal() from None
 
     def note(self, event: AuditEvent) -> None:
         if not self._open:
             self._metrics.count_audit_drops(1)
+            return
+        if (written := self._given_up.pop(event.id, None)) is not None:
+            # It is on its way to the disk, and waits on only if it does not get there.
+            written.is_noted = True
             return
         self._buffer([self._line(event)])
         self._report_backlog()
@@ -141,12 +169,15 @@ class SegmentedAuditLog:
         """Write all that waits. Without anything waiting, segments that are due are still closed."""
         notes, appends = self._notes.take(), self._appends
         self._appends, self._append_bytes = [], 0
+        self._writing_since = min((line.at for line in (*notes, *appends)), default=None)
         try:
             await self._in_thread(lambda: self._segments.commit(_joined(notes, appends)))
         except Exception as exc:  # noqa: BLE001 -- whatever fails here, nobody may wait for ever
             self._refuse(notes, appends, exc)
         else:
             self._acknowledge(notes, appends)
+        self._given_up.clear()
+        self._writing_since = None
         self._report_backlog()
 
     def _acknowledge(self, notes: Sequence[_Line], appends: Sequence[_Line]) -> None:
@@ -155,6 +186,7 @@ class SegmentedAuditLog:
             self._failing, self._dropped = False, 0
         for line in (*notes, *appends):
             self._metrics.count_audit_event(line.kind)
+            line.is_kept = True
             if line.acknowledged is not None and not line.acknowledged.done():
                 line.acknowledged.set_result(None)
 
@@ -163,10 +195,24 @@ class SegmentedAuditLog:
         if not self._failing:
             self._failing = True
             log.error("the audit log cannot be written", exc_info=exc)
-        self._buffer(notes, first=True)
+        self._buffer([*notes, *(line for line in appends if line.is_noted)], first=True)
         for line in appends:
+            line.is_kept = False
             if line.acknowledged is not None and not line.acknowledged.done():
                 line.acknowledged.set_exception(_refusal())
+
+    def _give_up(self, event: AuditEvent, line: _Line) -> None:
+        """Refuse a grant whose event is not on disk by now; the write that hangs goes on in its thread."""
+        self._metrics.count_audit_failure()
+        if not self._failing:
+            self._failing = True
+            log.error("the audit log's disk does not answer")
+        if line in self._appends:
+            self._appends.remove(line)
+            self._append_bytes -= len(line.text)
+        else:
+            self._given_up[event.id] = line
+        self._report_backlog()
 
     def _buffer(self, lines: Sequence[_Line], *, first: bool = False) -> None:
         self._drop(self._notes.put(lines, first=first))
@@ -179,9 +225,20 @@ class SegmentedAuditLog:
 
     def _report_backlog(self) -> None:
         self._metrics.set_audit_backlog(self._notes.size + self._append_bytes)
+        first = (self._writing_since, self._notes.since, self._appends[0].at if self._appends else None)
+        self._waits_since = min((at for at in first if at is not None), default=None)
+
+    def _longest_wait(self) -> float:
+        since = self._waits_since
+        return 0.0 if since is None else self._monotonic() - since
 
     def _line(self, event: AuditEvent, acknowledged: asyncio.Future[None] | None = None) -> _Line:
-        return _Line(text=to_line(event, self._replica), kind=event.kind, acknowledged=acknowledged)
+        return _Line(
+            text=to_line(event, self._replica),
+            kind=event.kind,
+            at=self._monotonic(),
+            acknowledged=acknowledged,
+        )
 
     async def _open_segments(self) -> None:
         try:
@@ -247,12 +304,18 @@ def to_line(event: AuditEvent, replica: str) -> bytes:
     return f"{text}}}\n".encode("ascii")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(eq=False, slots=True, kw_only=True)
 class _Line:
     text: bytes
     kind: AuditKind
+    # Since when it waits.
+    at: float
     # Set when the line is on disk; None for an event that was only noted.
     acknowledged: asyncio.Future[None] | None
+    # Whether it is to be kept even if nobody waits for it any more.
+    is_noted: bool = False
+    # Whether it got to the disk; None before that is known.
+    is_kept: bool | None = None
 
 
 class _Notes:
@@ -262,6 +325,10 @@ class _Notes:
         self._limit = limit
         self._lines: deque[_Line] = deque()
         self.size = 0
+
+    @property
+    def since(self) -> float | None:
+        return self._lines[0].at if self._lines else None
 
     def put(self, lines: Sequence[_Line], *, first: bool) -> Sequence[_Line]:
         """Add lines, before or after the others, and return the oldest ones that had to go for it."""

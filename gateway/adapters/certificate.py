@@ -16,10 +16,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from gateway.config.schema import SslConfig
+from gateway.domain.validity import Validity
 from gateway.errors import InvalidArgument
+from gateway.rpc.certificates import first_to_end
 
-# Told when the first certificate of a listener ends.
-NoteExpiry = Callable[[datetime], None]
+# Told how long the certificates of a listener hold.
+NoteValidity = Callable[[Validity], None]
 
 _LIFE: Final = timedelta(days=365)
 
@@ -27,17 +29,17 @@ _LIFE: Final = timedelta(days=365)
 class RenewableContext:
     """TLS of the REST listener, whose new connections are shown the certificate that is in force."""
 
-    def __init__(self, settings: SslConfig, host: str, note_expiry: NoteExpiry | None = None) -> None:
+    def __init__(self, settings: SslConfig, host: str, note_validity: NoteValidity | None = None) -> None:
         self._settings = settings
         self._host = host
-        self._note_expiry = note_expiry
+        self._note_validity = note_validity
         # The listener keeps this one; each handshake is sent on to the one that is in force.
-        self.listening = self._shown = server_context(settings, host, note_expiry)
+        self.listening = self._shown = server_context(settings, host, note_validity)
         self.listening.sni_callback = self._show
 
     def renew(self) -> None:
         """Take up what the files hold; raise, and change nothing, if that is unsound."""
-        self._shown = server_context(self._settings, self._host, self._note_expiry)
+        self._shown = server_context(self._settings, self._host, self._note_validity)
 
     def _show(self, connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _: ssl.SSLContext) -> None:
         connection.context = self._shown
@@ -49,29 +51,30 @@ def certificate_files(settings: SslConfig) -> tuple[Path, ...]:
     return tuple(Path(name) for name in names if name)
 
 
-def server_context(settings: SslConfig, host: str, note_expiry: NoteExpiry | None = None) -> ssl.SSLContext:
+def server_context(
+    settings: SslConfig, host: str, note_validity: NoteValidity | None = None
+) -> ssl.SSLContext:
     """Return what the listener needs; a self-signed certificate lives as long as the process."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if settings.self_signed:
-        expires_at: datetime | None = _load_self_signed(context, host)
+        validity: Validity | None = _load_self_signed(context, host)
     else:
-        expires_at = _load_files(context, settings)
-    if note_expiry is not None and expires_at is not None:
-        note_expiry(expires_at)
+        validity = _load_files(context, settings)
+    if note_validity is not None and validity is not None:
+        note_validity(validity)
     return context
 
 
-def first_expiry(file: Path) -> datetime | None:
-    """Return when the first certificate of a chain in PEM ends; None where there is none to be read."""
+def find_validity(file: Path) -> Validity | None:
+    """Return how long a chain in PEM holds; None where there is none to be read."""
     try:
-        chain = x509.load_pem_x509_certificates(file.read_bytes())
+        return first_to_end(file.read_bytes())
     except (OSError, ValueError):
         return None
-    return min(certificate.not_valid_after_utc for certificate in chain)
 
 
-def _load_files(context: ssl.SSLContext, settings: SslConfig) -> datetime | None:
+def _load_files(context: ssl.SSLContext, settings: SslConfig) -> Validity | None:
     try:
         context.load_cert_chain(
             settings.certificate_file, settings.certificate_key_file or None, _password(settings)
@@ -80,7 +83,7 @@ def _load_files(context: ssl.SSLContext, settings: SslConfig) -> datetime | None
         raise InvalidArgument(
             f"ssl: the certificate {settings.certificate_file} cannot be used with its key and password"
         ) from exc
-    return first_expiry(Path(settings.certificate_file))
+    return find_validity(Path(settings.certificate_file))
 
 
 def _password(settings: SslConfig) -> str:
@@ -90,7 +93,7 @@ def _password(settings: SslConfig) -> str:
     return Path(settings.certificate_password_file).read_text(encoding="utf-8").rstrip("\r\n")
 
 
-def _load_self_signed(context: ssl.SSLContext, host: str) -> datetime:
+def _load_self_signed(context: ssl.SSLContext, host: str) -> Validity:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "sluice")])
     now = datetime.now(UTC)
@@ -115,7 +118,7 @@ def _load_self_signed(context: ssl.SSLContext, host: str) -> datetime:
         )
         file.flush()
         context.load_cert_chain(file.name)
-    return certificate.not_valid_after_utc
+    return first_to_end(certificate.public_bytes(serialization.Encoding.PEM))
 
 
 def _names(host: str) -> list[x509.GeneralName]:

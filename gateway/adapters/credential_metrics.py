@@ -111,6 +111,8 @@ class StorageSeries:
         self.name = name
         self.requests = dict.fromkeys(Source, 0)
         self.mints = dict.fromkeys(Outcome, 0)
+        # Handed out with less left than the storage's life is to leave.
+        self.near_end = 0
         self.refreshes = 0
         self.lease_waits = 0
         self.mint_seconds = Spread(_DURATIONS)
@@ -149,6 +151,11 @@ class _Storages(Collector):
             "credential_short_lived",
             "Credentials that a provider gave for too short a time to keep.",
             ((s.name, s.mints[Outcome.SHORT]) for s in storages),
+        )
+        yield counter(
+            "credential_near_end",
+            "Credentials handed out with less left than the configured life is to leave.",
+            ((s.name, s.near_end) for s in storages),
         )
         yield counter(
             "credential_refreshes",

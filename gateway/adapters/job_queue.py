@@ -85,6 +85,11 @@ class StateJobQueue:
                 return claim
         return None
 
+    async def look(self, kinds: Collection[JobKind]) -> None:
+        """Tell what waits and for how long, and take nothing."""
+        for kind in kinds:
+            await self._open_jobs(kind)
+
     async def claim_job(self, key: JobKey) -> Claim | None:
         """Take this job, even if it should wait after a failure; None when it is not there to be taken."""
         return await self._claim(key, patient=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import Final
@@ -24,6 +24,7 @@ from prometheus_client.registry import Collector
 from gateway.adapters.label_values import OTHER, BoundedValues
 from gateway.adapters.recipient_metrics import RecipientMetrics
 from gateway.domain.audit import AuditKind
+from gateway.domain.validity import Validity
 
 # A path that no route matches.
 UNMATCHED: Final = "unmatched"
@@ -31,6 +32,9 @@ UNMATCHED: Final = "unmatched"
 _HTTP_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _LATENCY: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0)
 _LAG: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
+# There from the start for every route: a rate does not see what a counter was born with, and would miss the
+# first failures; or, where only they were there from the start, take them for all that was asked.
+_SHOWN: Final = ("200", "500", "503", "504")
 # Far more than there are routes or gRPC methods: a caller that invents values ends up in ``OTHER``.
 _MAX_VALUES: Final = 200
 
@@ -65,8 +69,18 @@ class PrometheusMetrics:
             ("use",),
             registry=self.registry,
         )
+        self._lives = Gauge(
+            "sluice_certificate_life_seconds",
+            "How long that certificate lives, from its beginning to its end.",
+            ("use",),
+            registry=self.registry,
+        )
         self._audit = _AuditSeries(self.registry)
         self._reloads = _ReloadSeries(self.registry)
+
+    def show_http(self, route: str, method: str) -> None:
+        """Have the series of a route there, at 0, before anybody asks for it."""
+        self._http.show((self._routes.admit(route), method), _SHOWN)
 
     def observe_http(self, route: str, method: str, status: int, elapsed: timedelta) -> None:
         """Count an answered request; ``route`` is a template, empty for a path that matches none."""
@@ -91,9 +105,10 @@ class PrometheusMetrics:
     def count_recipient(self, recipient: str, status: int) -> None:
         self._recipients.count_request(recipient, status)
 
-    def set_certificate_expiry(self, use: str, at: datetime) -> None:
+    def set_certificate(self, use: str, validity: Validity) -> None:
         """Tell when a certificate ends that was loaded: not the one that may lie in its file by now."""
-        self._certificates.labels(use).set(at.timestamp())
+        self._certificates.labels(use).set(validity.ends_at.timestamp())
+        self._lives.labels(use).set(validity.life.total_seconds())
 
     def observe_lag(self, lag: timedelta) -> None:
         self._lag.observe(lag.total_seconds())
@@ -103,7 +118,9 @@ class PrometheusMetrics:
         self._audit.events.labels(kind).inc()
 
     def count_audit_failure(self) -> None:
-        """Count a write to the audit log that failed, however many events it carried."""
+        """Count a write to the audit log that failed, however many events it carried, or a grant that was
+        refused as its event had waited for too long.
+        """
         self._audit.failures.inc()
 
     def count_audit_drops(self, events: int) -> None:
@@ -111,6 +128,10 @@ class PrometheusMetrics:
 
     def set_audit_backlog(self, size: int) -> None:
         self._audit.backlog.set(size)
+
+    def watch_audit_wait(self, wait: Callable[[], float]) -> None:
+        """Show for how many seconds the oldest event has waited: of a disk that hangs nobody else tells."""
+        self._audit.wait.set_function(wait)
 
     def set_config(self, generation: str, at: datetime) -> None:
         """Name the configuration that came into force; the one before disappears."""
@@ -146,6 +167,11 @@ class _RequestMetrics(Collector):
         self._requests: dict[tuple[tuple[str, ...], str], int] = {}
         self._latencies: dict[tuple[str, ...], _Latency] = {}
         registry.register(self)
+
+    def show(self, labels: tuple[str, ...], outcomes: Sequence[str]) -> None:
+        for outcome in outcomes:
+            self._requests.setdefault((labels, outcome), 0)
+        self._latencies.setdefault(labels, _Latency())
 
     def observe(self, labels: tuple[str, ...], outcome: str, elapsed: timedelta) -> None:
         key = labels, outcome
@@ -196,6 +222,11 @@ class _AuditSeries:
         self.drops = Counter("sluice_audit_dropped_events", "Audit events lost unwritten.", registry=registry)
         self.backlog = Gauge(
             "sluice_audit_backlog_bytes", "Audit events that wait to be written.", registry=registry
+        )
+        self.wait = Gauge(
+            "sluice_audit_oldest_wait_seconds",
+            "How long the oldest event that is not on disk has waited.",
+            registry=registry,
         )
         for kind in AuditKind:
             self.events.labels(kind)

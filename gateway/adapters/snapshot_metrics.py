@@ -9,6 +9,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 _DURATIONS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0)
 _AGES: Final = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0)
+# Beyond what a table's freshness allows: a log that is listed and read takes seconds.
+_OVERDUE: Final = timedelta(minutes=1)
 # Shown from the start, so that what has not happened is 0 and not missing.
 _LOADS: Final = ("cold", "refresh")
 _CHECKS: Final = ("listed", "failed", "skipped")
@@ -38,6 +40,9 @@ class PrometheusSnapshotMetrics:
             "How long ago it was checked that the version that is served is the latest.",
             buckets=_AGES,
             registry=registry,
+        )
+        self._overdue = _counter(
+            registry, "overdue", "Answers of versions that were checked a minute too long ago, or longer."
         )
         self._fallbacks = _counter(
             registry, "fallbacks", "Files of a log that something else took the place of.", "reason"
@@ -71,8 +76,10 @@ class PrometheusSnapshotMetrics:
     def count_check(self, outcome: str) -> None:
         self._checks.labels(outcome).inc()
 
-    def observe_staleness(self, age: timedelta) -> None:
+    def observe_staleness(self, age: timedelta, freshness: timedelta) -> None:
         self._staleness.observe(age.total_seconds())
+        if age > freshness + _OVERDUE:
+            self._overdue.inc()
 
     def count_fallback(self, reason: str) -> None:
         self._fallbacks.labels(reason).inc()

@@ -14,13 +14,13 @@ _DURATIONS: Final = (1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.
 _OUTCOMES: Final = ("done", "retried", "failed", "lost", "released")
 
 
-class PrometheusWorkMetrics:
-    """Implements ``WorkMetrics`` and ``QueueMetrics``. Labels are words of our own, so they are few."""
+class PrometheusQueueMetrics:
+    """Implements ``QueueMetrics``. Labels are words of our own, so they are few."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._queued = Gauge(
             "sluice_jobs_queued",
-            "Jobs that waited when this worker last looked.",
+            "Jobs that waited when this process last looked.",
             ("kind",),
             registry=registry,
         )
@@ -32,10 +32,23 @@ class PrometheusWorkMetrics:
         )
         self._running = Gauge(
             "sluice_jobs_running",
-            "Jobs that some worker ran when this one last looked.",
+            "Jobs that some worker ran when this process last looked.",
             ("kind",),
             registry=registry,
         )
+        for kind in JobKind:
+            self.set_queue(kind, 0, 0, timedelta(0))
+
+    def set_queue(self, kind: JobKind, queued: int, running: int, oldest: timedelta) -> None:
+        self._queued.labels(kind).set(queued)
+        self._oldest.labels(kind).set(oldest.total_seconds())
+        self._running.labels(kind).set(running)
+
+
+class PrometheusWorkMetrics:
+    """Implements ``WorkMetrics``, by the same few labels."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
         self._finished = Counter(
             "sluice_jobs_finished",
             "Runs of this worker by how they ended.",
@@ -56,16 +69,10 @@ class PrometheusWorkMetrics:
             registry=registry,
         )
         for kind in JobKind:
-            self.set_queue(kind, 0, 0, timedelta(0))
             self._durations.labels(kind)
             self._losses.labels(kind)
             for outcome in _OUTCOMES:
                 self._finished.labels(kind, outcome)
-
-    def set_queue(self, kind: JobKind, queued: int, running: int, oldest: timedelta) -> None:
-        self._queued.labels(kind).set(queued)
-        self._oldest.labels(kind).set(oldest.total_seconds())
-        self._running.labels(kind).set(running)
 
     def observe_run(self, kind: JobKind, outcome: str, elapsed: timedelta) -> None:
         self._finished.labels(kind, outcome).inc()

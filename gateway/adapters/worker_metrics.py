@@ -11,16 +11,20 @@ from prometheus_client.registry import Collector
 
 # What stays counted when the process that counted it has ended.
 _LASTING: Final = frozenset({"counter", "histogram", "summary"})
-# Of these the smallest holds for all: since when, until when, and whether.
+# Of these the smallest holds for all: since when, until when, whether, and a limit that each has for itself.
 _LOWEST: Final = frozenset(
     {
+        "process_max_fds",
         "process_start_time_seconds",
         "sluice_certificate_expiry_timestamp_seconds",
+        "sluice_certificate_life_seconds",
         "sluice_config_last_reload_success_timestamp_seconds",
         "sluice_config_last_reload_successful",
         "sluice_service_reachable",
     }
 )
+# Of these the largest: the one that is nearest to its limit, and the one that has waited longest.
+_HIGHEST: Final = frozenset({"process_open_fds", "sluice_audit_oldest_wait_seconds"})
 _CREATED: Final = "_created"
 _ENDED: Final = 0
 
@@ -106,4 +110,4 @@ class WorkerMetrics(Collector):
 def _combination(kind: str, sample: str) -> Callable[[float, float], float]:
     if sample.endswith(_CREATED) or sample in _LOWEST:
         return min
-    return max if kind == "info" else add
+    return max if kind == "info" or sample in _HIGHEST else add

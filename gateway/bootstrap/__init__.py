@@ -26,6 +26,7 @@ from gateway.adapters.keyring import Keyring, open_keyring
 from gateway.adapters.loop_lag import measured_loop
 from gateway.adapters.metrics import PrometheusMetrics
 from gateway.adapters.ops_server import serve_ops
+from gateway.adapters.queue_watch import watched_queue
 from gateway.adapters.service_metrics import ServiceMetrics
 from gateway.adapters.state import open_state
 from gateway.adapters.storage_plan import LocalRoots, covering_storages
@@ -33,6 +34,7 @@ from gateway.adapters.storages import OpenStorages, StorageProcess
 from gateway.adapters.token_metrics import TokenMetrics
 from gateway.adapters.url_metrics import UrlMetrics
 from gateway.adapters.view_check import check_view_columns, reads_tables
+from gateway.adapters.work_metrics import PrometheusQueueMetrics
 from gateway.bootstrap.certificates import ServicesCertificates, show_redis_certificate
 from gateway.bootstrap.departure import Departure
 from gateway.bootstrap.edge import EdgeParts, Rates, public_url, serve_edge
@@ -136,7 +138,8 @@ class _Process:
         self._roots = LocalRoots(config)
         self._storages = await self._open_storages(config)
         self._state = await self._stack.enter_async_context(open_state(config, self._storages))
-        if ServiceName.CATALOG in self._run and has_views(config):
+        self._has_views = has_views(config)
+        if ServiceName.CATALOG in self._run and self._has_views:
             await self._state.prove_at_start()
         self._stack.push_async_callback(self._stop_checking)
         await self._start_checking(config)
@@ -159,9 +162,7 @@ class _Process:
             catalog=self._catalog,
             storages=self._storages,
             state=self._state,
-            jobs=StateJobQueue(
-                self._state, worker=replica_name(), lease=self._config.pipeline.lease_time, clock=utcnow
-            ),
+            jobs=await self._open_jobs(),
             audit=self._audit,
             registry=self._metrics.registry,
             clock=utcnow,
@@ -182,6 +183,19 @@ class _Process:
             names = [WIRE_NAMES[name] for name in self._services]
             await listen(network, settings, names, self._certificates)
             self._stack.push_async_callback(network.stop, self._config.grace.total_seconds())
+
+    async def _open_jobs(self) -> StateJobQueue:
+        is_catalog = ServiceName.CATALOG in self._run
+        queue = StateJobQueue(
+            self._state,
+            worker=replica_name(),
+            lease=self._config.pipeline.lease_time,
+            clock=utcnow,
+            metrics=PrometheusQueueMetrics(self._metrics.registry) if is_catalog else None,
+        )
+        if is_catalog:
+            await self._stack.enter_async_context(watched_queue(queue, lambda: self._has_views))
+        return queue
 
     def dial_services(self) -> Mapping[ServiceName, aio.Channel]:
         """Return a channel to each service that this process needs."""
@@ -261,6 +275,7 @@ class _Process:
         await self._roots.reload(config)
         self._rates.replace(config)
         self._catalog.replace(index)
+        self._has_views = has_views(config)
         await self._start_checking(config)
         return self._catalog.generation
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Final, Protocol
 
-from gateway.adapters.certificate import first_expiry
+from gateway.adapters.certificate import find_validity
 from gateway.adapters.metrics import PrometheusMetrics
 from gateway.config.schema import Config, ServiceName
 from gateway.rpc.certificates import Certificates, Material
@@ -47,13 +47,13 @@ class ServicesCertificates:
     def _show(self) -> None:
         # The first to end of those in use: a channel may wait with an old one while the files are new.
         used = (self._certificates.material, *(channel.material for channel in self._channels))
-        self._metrics.set_certificate_expiry("services", min(material.first_expiry for material in used))
+        self._metrics.set_certificate("services", min(material.validity for material in used))
 
 
 def show_redis_certificate(config: Config, run: Collection[ServiceName], metrics: PrometheusMetrics) -> None:
     redis = config.cache.redis
     if _CACHING.isdisjoint(run) or redis is None or redis.tls is None or not redis.tls.certificate:
         return
-    expires_at = first_expiry(Path(redis.tls.certificate))
-    if expires_at is not None:
-        metrics.set_certificate_expiry("redis", expires_at)
+    validity = find_validity(Path(redis.tls.certificate))
+    if validity is not None:
+        metrics.set_certificate("redis", validity)

@@ -78,10 +78,10 @@ async def serve_edge(parts: EdgeParts, sockets: tuple[socket.socket, ...]) -> As
 
 
 def _renewed_context(settings: SslConfig, parts: EdgeParts) -> ssl.SSLContext:
-    note_expiry = partial(parts.metrics.set_certificate_expiry, "rest")
+    note_validity = partial(parts.metrics.set_certificate, "rest")
     files = certificate_files(settings)
     before = signatures(files)
-    context = RenewableContext(settings, parts.config.host, note_expiry)
+    context = RenewableContext(settings, parts.config.host, note_validity)
 
     async def take_up() -> bool:
         await asyncio.to_thread(context.renew)

@@ -20,7 +20,7 @@ from gateway.adapters.metrics import PrometheusMetrics
 from gateway.adapters.ops_server import OK, serve_ops
 from gateway.adapters.state import ProvedState, open_state
 from gateway.adapters.storages import OpenStorages, StorageProcess
-from gateway.adapters.work_metrics import PrometheusWorkMetrics
+from gateway.adapters.work_metrics import PrometheusQueueMetrics, PrometheusWorkMetrics
 from gateway.bootstrap.craft_parts import CraftParts
 from gateway.bootstrap.crafts import build_crafts
 from gateway.bootstrap.edge import public_url
@@ -58,15 +58,18 @@ class Work:
 
     def __init__(self, config: Config, given: WorkGiven, storages: OpenStorages, state: ProvedState) -> None:
         self.metrics = PrometheusMetrics(version=version("sluice-gateway"))
-        counts = PrometheusWorkMetrics(self.metrics.registry)
         self.queue = StateJobQueue(
-            state, worker=replica_name(), lease=config.pipeline.lease_time, clock=utcnow, metrics=counts
+            state,
+            worker=replica_name(),
+            lease=config.pipeline.lease_time,
+            clock=utcnow,
+            metrics=PrometheusQueueMetrics(self.metrics.registry),
         )
         self._given = given
         self._storages = storages
         self._state = state
         self._places = SparkPlaces(storages)
-        self.worker = Worker(self._workshop(config), counts)
+        self.worker = Worker(self._workshop(config), PrometheusWorkMetrics(self.metrics.registry))
 
     @property
     def shop(self) -> Workshop:

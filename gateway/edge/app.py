@@ -55,20 +55,26 @@ def build(settings: EdgeSettings, services: Services, ports: EdgePorts) -> web.A
     app.on_response_prepare.append(_finish_headers)
     app.on_cleanup.append(lambda _: compression.close())
     for route in ROUTES:
+        ports.metrics.show_http(route.path, route.method)
         app.router.add_route(route.method, settings.base_path + route.pattern, _endpoint(edge, route))
-    _add_open_routes(app, settings, ports.files)
+    _add_open_routes(app, settings, ports)
     return app
 
 
-def _add_open_routes(app: web.Application, settings: EdgeSettings, files: Files | None) -> None:
+def _add_open_routes(app: web.Application, settings: EdgeSettings, ports: EdgePorts) -> None:
     """Add what needs no bearer token."""
-    documentation, base = Documentation(settings), settings.base_path
-    app.router.add_route("GET", f"{base}/openapi.json", _labelled("/openapi.json", documentation.openapi))
-    app.router.add_route("GET", f"{base}/docs", _labelled("/docs", documentation.page))
-    if files is not None:
+    documentation = Documentation(settings)
+
+    def add(method: str, path: str, handler: _Endpoint, pattern: str = "") -> None:
+        ports.metrics.show_http(path, method)
+        app.router.add_route(method, settings.base_path + (pattern or path), _labelled(path, handler))
+
+    add("GET", "/openapi.json", documentation.openapi)
+    add("GET", "/docs", documentation.page)
+    if ports.files is not None:
         for method in ("GET", "HEAD"):
-            endpoint = _labelled(f"/{PATH_PREFIX}/{{storage}}/{{path}}", files.handle)
-            app.router.add_route(method, f"{base}/{PATH_PREFIX}/{{storage}}/{{path:.+}}", endpoint)
+            path = f"/{PATH_PREFIX}/{{storage}}/"
+            add(method, path + "{path}", ports.files.handle, path + "{path:.+}")
 
 
 def _endpoint(edge: Edge, route: Route) -> _Endpoint:

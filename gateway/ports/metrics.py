@@ -25,8 +25,8 @@ class SnapshotMetrics(Protocol):
     def count_check(self, outcome: str) -> None:
         """Count a look whether a version is the latest: ``listed``, ``failed``, or ``skipped`` as recent."""
 
-    def observe_staleness(self, age: timedelta) -> None:
-        """Note how long ago it was checked that what is served is the latest."""
+    def observe_staleness(self, age: timedelta, freshness: timedelta) -> None:
+        """Note how long ago it was checked that what is served is the latest, and how long it may be."""
 
     def count_fallback(self, reason: str) -> None:
         """Count a file of a log that could not be used and that something else took the place of."""
@@ -54,6 +54,9 @@ class SnapshotMetrics(Protocol):
 
 
 class HttpMetrics(Protocol):
+    def show_http(self, route: str, method: str) -> None:
+        """Tell of a route that may be asked for, so that what has not happened is 0 and not missing."""
+
     def observe_http(self, route: str, method: str, status: int, elapsed: timedelta) -> None: ...
 
     def count_throttled(self) -> None: ...

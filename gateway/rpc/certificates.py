@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 
 from cryptography import x509
@@ -11,6 +10,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
 from gateway.config.schema import TlsConfig
+from gateway.domain.validity import Validity
 from gateway.errors import InvalidArgument
 from gateway.ports import Clock, utcnow
 
@@ -24,10 +24,9 @@ class Material:
     authority: bytes
 
     @property
-    def first_expiry(self) -> datetime:
-        """Return when the first certificate of the chain ends."""
-        chain = x509.load_pem_x509_certificates(self.certificate)
-        return min(certificate.not_valid_after_utc for certificate in chain)
+    def validity(self) -> Validity:
+        """Return that of the certificate of the chain that ends first."""
+        return first_to_end(self.certificate)
 
     def trusts_all_of(self, other: Material) -> bool:
         """Tell whether every authority of the other is one of these too."""
@@ -58,6 +57,17 @@ class Certificates:
             raise InvalidArgument(
                 f"services.tls: the certificate {self._tls.certificate} has expired already"
             )
+
+
+def first_to_end(chain: bytes) -> Validity:
+    """Return how long the certificate holds that ends first, of a chain in PEM."""
+    return min(
+        Validity(
+            ends_at=certificate.not_valid_after_utc,
+            life=certificate.not_valid_after_utc - certificate.not_valid_before_utc,
+        )
+        for certificate in x509.load_pem_x509_certificates(chain)
+    )
 
 
 def certificate_files(tls: TlsConfig) -> tuple[Path, ...]:

@@ -15,6 +15,9 @@ class JobQueue(Jobs, Protocol):
     async def claim(self, kinds: Collection[JobKind]) -> Claim | None:
         """Take the job of these kinds that has waited longest; None when there is nothing to do."""
 
+    async def look(self, kinds: Collection[JobKind]) -> None:
+        """Tell what waits and for how long, and take nothing."""
+
     async def claim_job(self, key: JobKey) -> Claim | None:
         """Take this job, even if it should wait after a failure; None when it is not there to be taken."""
 

@@ -24,6 +24,8 @@ _AFTER_FAILURE: Final = timedelta(seconds=10)
 # A runner that has had nothing to do for so long gives back its memory.
 _IDLE: Final = timedelta(minutes=10)
 _SCHEDULE: Final = timedelta(seconds=5)
+# How often a busy worker looks at what waits meanwhile; one without work sees it whenever it asks for some.
+_LOOK: Final = timedelta(seconds=5)
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +46,7 @@ class Worker:
         poll: timedelta = _POLL,
         pause: timedelta = _AFTER_FAILURE,
         idle: timedelta = _IDLE,
+        look: timedelta = _LOOK,
     ) -> None:
         # Replaced as a whole by whoever takes up another configuration.
         self.shop = shop
@@ -51,6 +54,7 @@ class Worker:
         self._poll = poll
         self._pause = pause
         self._idle = idle
+        self._look = look
         self._worked_at = monotonic()
         self._schedule = Schedule(shop.queue, shop.clock)
         # Why the state could not be reached last; empty while it can.
@@ -58,16 +62,16 @@ class Worker:
 
     async def work(self, stop: asyncio.Event, end: asyncio.Event) -> None:
         """Work until a stop is asked for; the job under way goes on until the end is asked for too."""
-        asking = asyncio.create_task(self._keep_asking())
+        aside = [asyncio.create_task(self._keep_asking()), asyncio.create_task(self._keep_looking())]
         try:
             while not stop.is_set():
                 pause = await self._work_once(end)
                 if pause is not None:
                     await _wait(stop, pause)
         finally:
-            asking.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await asking
+            for task in aside:
+                task.cancel()
+            await asyncio.gather(*aside, return_exceptions=True)
             await self.shop.runner.close()
 
     async def drain(self, stop: asyncio.Event, end: asyncio.Event) -> Counter[Outcome]:
@@ -131,6 +135,17 @@ class Worker:
             except Exception:
                 log.exception("what is due could not be asked for")
             await asyncio.sleep(_SCHEDULE.total_seconds())
+
+    async def _keep_looking(self) -> None:
+        while True:
+            await asyncio.sleep(self._look.total_seconds())
+            try:
+                await self.shop.queue.look(self._kinds)
+            except GatewayError:
+                # The lease of the job under way cannot be renewed either, which is told of.
+                log.debug("what waits could not be looked at")
+            except Exception:
+                log.exception("what waits could not be looked at")
 
 
 async def _wait(event: asyncio.Event, time: timedelta) -> None:

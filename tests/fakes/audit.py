@@ -35,6 +35,11 @@ class FakeHttpMetrics:
     recipients: list[tuple[str, int]] = field(default_factory=list)
     # Whom each credential was handed to.
     credentials: list[str] = field(default_factory=list)
+    # Routes that may be asked for.
+    shown: set[tuple[str, str]] = field(default_factory=set)
+
+    def show_http(self, route: str, method: str) -> None:
+        self.shown.add((route, method))
 
     def observe_http(self, route: str, method: str, status: int, elapsed: timedelta) -> None:
         assert elapsed >= timedelta(0)

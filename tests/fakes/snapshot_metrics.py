@@ -34,7 +34,7 @@ class FakeSnapshotMetrics:
     def count_check(self, outcome: str) -> None:
         self.checks.append(outcome)
 
-    def observe_staleness(self, age: timedelta) -> None:
+    def observe_staleness(self, age: timedelta, freshness: timedelta) -> None:
         self.ages.append(age)
 
     def count_fallback(self, reason: str) -> None:

@@ -123,20 +123,16 @@ _LIFE = Row(
             ],
         ),
         Panel(
-            title="Less than 20 minutes left",
-            description="Share of what was handed out. Good: 0.",
+            title="Less left than should be",
+            description="Share of what was handed out that has less left than half of credentialLife, or "
+            "than 20 minutes if that is more. Good: 0.",
             unit=Unit.SHARE,
             width=6,
             queries=[
                 Query(
                     share(
-                        rate(
-                            "sluice_credential_remaining_seconds_bucket",
-                            _STORAGE,
-                            'le="1200.0"',
-                            by="storage",
-                        ),
-                        rate("sluice_credential_remaining_seconds_count", _STORAGE, by="storage"),
+                        rate("sluice_credential_near_end_total", _STORAGE, by="storage"),
+                        rate("sluice_credential_requests_total", _STORAGE, by="storage"),
                     ),
                     "{{storage}}",
                 )

@@ -9,6 +9,8 @@ _DURATION = "sluice_http_request_duration_seconds"
 # Of these an answer grows with its table.
 _BOUNDED = 'route!~".*/query|.*/queries/.*|.*/changes|/files/.*"'
 _FAILED = 'status=~"5.."'
+# Rules record and fire by namespace, and not by job or replica.
+_NAMESPACE = '{namespace=~"$namespace"}'
 
 _FELT = Row(
     title="What recipients feel",
@@ -62,10 +64,15 @@ _FELT = Row(
             steps={0: "green", 1: "orange", 6: "red"},
             queries=[
                 Query(
-                    "sum(sluice:http_errors:rate6h) / (sum(sluice:http_requests:rate6h) > 0) / 0.001",
+                    f"sum(sluice:http_errors:rate6h{_NAMESPACE}) "
+                    f"/ (sum(sluice:http_requests:rate6h{_NAMESPACE}) > 0) / 0.001",
                     "errors",
                 ),
-                Query("sum(sluice:http_slow:rate6h) / (sum(sluice:http_bounded:rate6h) > 0) / 0.01", "slow"),
+                Query(
+                    f"sum(sluice:http_slow:rate6h{_NAMESPACE}) "
+                    f"/ (sum(sluice:http_bounded:rate6h{_NAMESPACE}) > 0) / 0.01",
+                    "slow",
+                ),
             ],
         ),
         Panel(
@@ -77,7 +84,8 @@ _FELT = Row(
             steps={0: "green", 1: "red"},
             queries=[
                 Query(
-                    'count(ALERTS{alertname=~"Sluice.*", alertstate="firing"}) or vector(0)',
+                    'count(ALERTS{alertname=~"Sluice.*", alertstate="firing", namespace=~"$namespace"}) '
+                    "or vector(0)",
                     "firing",
                 )
             ],
@@ -93,6 +101,7 @@ _TRAFFIC = Row(
             description="What is asked for. Good: no route that suddenly leads.",
             unit=Unit.REQUESTS,
             stacked=True,
+            width=6,
             queries=[Query(rate(_REQUESTS, by="route"), "{{route}}")],
         ),
         Panel(
@@ -101,16 +110,22 @@ _TRAFFIC = Row(
             "that left.",
             unit=Unit.REQUESTS,
             stacked=True,
+            width=6,
             queries=[Query(rate(_REQUESTS, by="status"), "{{status}}")],
         ),
         Panel(
-            title="Handed out",
-            description="Files by URL, and credentials: what the gateway is for. Good: follows the requests.",
+            title="Files handed out",
+            description="By URL. Good: follows the queries, times the files of their tables.",
             unit=Unit.PER_SECOND,
-            queries=[
-                Query(rate("sluice_files_signed_total"), "files"),
-                Query(rate("sluice_recipient_credentials_total"), "credentials"),
-            ],
+            width=6,
+            queries=[Query(rate("sluice_files_signed_total"), "files")],
+        ),
+        Panel(
+            title="Credentials handed out",
+            description="For directories. Good: follows the requests for them.",
+            unit=Unit.PER_SECOND,
+            width=6,
+            queries=[Query(rate("sluice_recipient_credentials_total"), "credentials")],
         ),
     ],
 )
@@ -120,8 +135,9 @@ _ERRORS = Row(
     panels=[
         Panel(
             title="Failed requests by route",
-            description="Share of a route's requests that got a 5xx. Good: nothing to see.",
+            description="Share of a route's requests that got a 5xx. Good: 0.",
             unit=Unit.SHARE,
+            width=6,
             queries=[
                 Query(share(rate(_REQUESTS, _FAILED, by="route"), rate(_REQUESTS, by="route")), "{{route}}")
             ],
@@ -132,6 +148,7 @@ _ERRORS = Row(
             "answers; "
             "UNAVAILABLE, INTERNAL and DEADLINE_EXCEEDED are ours. Good: none of these three.",
             unit=Unit.REQUESTS,
+            width=6,
             queries=[
                 Query(
                     rate("sluice_rpc_requests_total", 'code!="OK"', by="method, code"), "{{method}} {{code}}"
@@ -145,7 +162,19 @@ _ERRORS = Row(
             "Good: few. Many 401 from one moment on: a token has ended.",
             unit=Unit.REQUESTS,
             stacked=True,
+            width=6,
             queries=[Query(rate(_REQUESTS, 'status=~"401|403|404|429"', by="status"), "{{status}}")],
+        ),
+        Panel(
+            title="Refused calls of platform services",
+            description="gRPC calls that were not admitted, by caller: a certificate or token that nobody is "
+            "configured for (identity, no name), a method it may not call, its rate, its concurrency. "
+            "Good: none.",
+            unit=Unit.REQUESTS,
+            width=6,
+            queries=[
+                Query(rate("sluice_rpc_refused_calls_total", by="caller, reason"), "{{caller}} {{reason}}")
+            ],
         ),
     ],
 )
@@ -262,6 +291,7 @@ _STATE = Row(
             description="Different catalogs in force among the replicas of a job. Good: 1, but for "
             "seconds after a change.",
             unit=Unit.COUNT,
+            width=6,
             queries=[
                 Query(
                     "count by (job) (count by (job, generation) (sluice_config_generation_info{$scope}))",
@@ -273,6 +303,7 @@ _STATE = Row(
             title="Reloads",
             description="Whether a process runs what is in its file: 1, or 0 when it refused it. Good: 1.",
             unit=Unit.COUNT,
+            width=6,
             queries=[
                 Query(
                     "min by (job, instance) (sluice_config_last_reload_successful{$scope})",
@@ -285,15 +316,33 @@ _STATE = Row(
             description="Share of a job's processes that reach a service they call. Good: 100%. Of one "
             "process only: its network or certificate; of all: that service.",
             unit=Unit.SHARE,
-            queries=[Query("avg by (job, service) (sluice_service_reachable{$scope})", "{{job}} to {{service}}")],
+            width=6,
+            queries=[
+                Query("avg by (job, service) (sluice_service_reachable{$scope})", "{{job}} to {{service}}")
+            ],
         ),
         Panel(
             title="Certificates",
-            description="How long those that were loaded still live. Good: more than 14 days.",
+            description="How long those that were loaded still live. Good: above a quarter of their life.",
             unit=Unit.SECONDS,
+            width=6,
             queries=[
                 Query(
                     "min by (job, use) (sluice_certificate_expiry_timestamp_seconds{$scope}) - time()",
+                    "{{job}} {{use}}",
+                )
+            ],
+        ),
+        Panel(
+            title="Certificates, share left",
+            description="Of the life of those that were loaded. Good: above 25%. Below it a renewal is late, "
+            "however long they live.",
+            unit=Unit.SHARE,
+            width=6,
+            queries=[
+                Query(
+                    "min by (job, use) ((sluice_certificate_expiry_timestamp_seconds{$scope} - time()) "
+                    "/ sluice_certificate_life_seconds{$scope})",
                     "{{job}} {{use}}",
                 )
             ],
@@ -303,6 +352,7 @@ _STATE = Row(
             description="Processes whose renewed certificate is not in use, or not everywhere. Good: 0, but "
             "for seconds after a renewal.",
             unit=Unit.COUNT,
+            width=6,
             queries=[
                 Query(
                     "sum by (job, use) (sluice_certificate_renewal_pending{$scope} > bool 0)",
@@ -315,6 +365,7 @@ _STATE = Row(
             description="Writes that failed, events that were lost, in five minutes. Good: 0. A failure "
             "refuses grants.",
             unit=Unit.COUNT,
+            width=6,
             queries=[
                 Query(
                     "sum by (instance) (increase(sluice_audit_failures_total{$scope}[5m]))",

@@ -11,7 +11,8 @@ _JOBS = Row(
     panels=[
         Panel(
             title="Waiting and running",
-            description="As the workers last saw it. Good: what waits goes down to 0 between schedules.",
+            description="As workers, and catalogs with views, last saw it. Good: what waits goes down to 0 "
+            "between schedules.",
             unit=Unit.COUNT,
             queries=[
                 Query(f"max by (kind) (sluice_jobs_queued{{$scope, {_KIND}}})", "{{kind}} waits"),
@@ -75,6 +76,7 @@ _AUDIT = Row(
             title="Events",
             description="On disk. Good: follows the requests; a grant for each query and credential.",
             unit=Unit.PER_SECOND,
+            width=6,
             stacked=True,
             queries=[Query(rate("sluice_audit_events_total", by="kind"), "{{kind}}")],
         ),
@@ -82,18 +84,29 @@ _AUDIT = Row(
             title="Waiting to be written",
             description="Good: near 0. From 8 MiB on events of requests are dropped.",
             unit=Unit.BYTES,
+            width=6,
             queries=[Query("sum by (instance) (sluice_audit_backlog_bytes{$scope})", "{{instance}}")],
+        ),
+        Panel(
+            title="Longest wait to be written",
+            description="Of the oldest event that is not on disk. Good: below two seconds. Above 15 the disk "
+            "hangs, and an alert fires.",
+            unit=Unit.SECONDS,
+            width=6,
+            queries=[Query("max by (instance) (sluice_audit_oldest_wait_seconds{$scope})", "{{instance}}")],
         ),
         Panel(
             title="Shipped",
             description="Closed segments that have landed. Good: follows the events.",
             unit=Unit.BYTES_PER_SECOND,
+            width=6,
             queries=[Query(rate("sluice_audit_shipped_bytes_total", by="instance"), "{{instance}}")],
         ),
         Panel(
             title="Waiting to be shipped",
             description="Good: a segment or so for each replica.",
             unit=Unit.BYTES,
+            width=6,
             queries=[
                 Query("sum by (instance) (sluice_audit_shipping_backlog_bytes{$scope})", "{{instance}}")
             ],
@@ -102,6 +115,7 @@ _AUDIT = Row(
             title="Longest wait to be shipped",
             description="Good: below audit.segmentAge and a minute. Above an hour an alert fires.",
             unit=Unit.SECONDS,
+            width=6,
             queries=[
                 Query("max by (instance) (sluice_audit_shipping_backlog_age_seconds{$scope})", "{{instance}}")
             ],
@@ -110,6 +124,7 @@ _AUDIT = Row(
             title="Shipping that failed",
             description="In an hour. Good: 0. conflict: another segment has the name, look at once.",
             unit=Unit.COUNT,
+            width=6,
             queries=[
                 Query(
                     "sum by (reason) (increase(sluice_audit_shipping_failures_total{$scope}[1h]))",

@@ -130,18 +130,21 @@ _LOGS = Row(
             description="cold: from a checkpoint on; refresh: new commits alone. Good: few cold ones, "
             "after a start.",
             unit=Unit.PER_SECOND,
+            width=6,
             queries=[Query(rate(f"{_LOADS}_count", by="kind"), "{{kind}}")],
         ),
         Panel(
             title="Time of a reading, 99%",
             description="Good: refreshes below 100 ms; a cold reading of a million files takes seconds.",
             unit=Unit.SECONDS,
+            width=6,
             queries=[Query(quantile(0.99, _LOADS, by="kind"), "{{kind}}")],
         ),
         Panel(
             title="Looks for a newer version",
             description="Good: listed, or skipped within snapshots.freshness. A failed one fails its query.",
             unit=Unit.PER_SECOND,
+            width=6,
             stacked=True,
             queries=[Query(rate("sluice_snapshot_checks_total", by="outcome"), "{{outcome}}")],
         ),
@@ -150,9 +153,26 @@ _LOGS = Row(
             description="How long ago what was served had been checked. Good: below snapshots.freshness "
             "and a second.",
             unit=Unit.SECONDS,
+            width=6,
             queries=[
                 Query(quantile(0.5, "sluice_snapshot_staleness_seconds"), "50%"),
                 Query(quantile(0.99, "sluice_snapshot_staleness_seconds"), "99%"),
+            ],
+        ),
+        Panel(
+            title="Answers that are overdue",
+            description="Share of the answers whose version had been checked a minute longer ago than its "
+            "freshness allows, or more. Good: 0.",
+            unit=Unit.SHARE,
+            width=6,
+            queries=[
+                Query(
+                    share(
+                        rate("sluice_snapshot_overdue_total"),
+                        rate("sluice_snapshot_staleness_seconds_count"),
+                    ),
+                    "overdue",
+                )
             ],
         ),
         Panel(
@@ -161,6 +181,7 @@ _LOGS = Row(
             "snapshots.memory and "
             "snapshots.lines.",
             unit=Unit.BYTES,
+            width=6,
             queries=[
                 Query("sum by (instance) (sluice_snapshot_memory_bytes{$scope})", "{{instance}} snapshots"),
                 Query("sum by (instance) (sluice_snapshot_lines_bytes{$scope})", "{{instance}} lines"),
@@ -170,6 +191,7 @@ _LOGS = Row(
             title="Fallbacks",
             description="Checkpoints or compactions that could not be used, in an hour. Good: 0.",
             unit=Unit.COUNT,
+            width=6,
             queries=[
                 Query("sum by (reason) (increase(sluice_snapshot_fallbacks_total{$scope}[1h]))", "{{reason}}")
             ],

@@ -8,7 +8,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from gateway.adapters.cache.chance import Chance, chance
@@ -19,7 +19,7 @@ from gateway.adapters.cache.key import marks_of, window_key
 from gateway.adapters.cache.line import Line, is_short, left, new_line
 from gateway.adapters.cache.mint import Mint
 from gateway.adapters.cache.replicas import Minted, Obtained, Replicas, obtained
-from gateway.adapters.cache.rhythm import Turn
+from gateway.adapters.cache.rhythm import Turn, least_of
 from gateway.adapters.cache.sealed import Address
 from gateway.adapters.credential_metrics import Source, StorageSeries
 from gateway.domain.credential import Credential
@@ -32,6 +32,8 @@ from gateway.ports import Clock
 _MOST_REFRESHES: Final = 8
 # While an old credential does, a provider that fails is asked so often for each key.
 _PAUSE: Final = 5.0
+# What was good when it was chosen may be late by so much when it is counted.
+_LEEWAY: Final = timedelta(seconds=10)
 
 Memory = Kept[tuple[bytes | None, Scope], Line]
 
@@ -85,7 +87,10 @@ class CachedIssuer:
             self._series.count_request(Source.MEMORY, line.hot.expires_at - now)
             return line.hot
         credential, source = await self._issue(scope, now)
-        self._series.count_request(source, left(credential, self._clock()))
+        remains = left(credential, self._clock())
+        self._series.count_request(source, remains)
+        if remains < least_of(scope.life) - _LEEWAY:
+            self._series.near_end += 1
         return credential
 
     async def _issue(self, scope: Scope, now: datetime) -> tuple[Credential, Source]:

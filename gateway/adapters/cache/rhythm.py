@@ -47,10 +47,19 @@ class Rhythm:
 
 def rhythm_of(key: bytes, life: timedelta) -> Rhythm:
     """Return the windows of a key; keys are offset, so that they do not all turn at once."""
-    widest = window_at(EPOCH, life, CREDENTIAL_PARTS, b"")
-    whole = widest.end - widest.start
+    whole = _whole(life)
     ahead = whole // _SECOND // _AHEAD * _SECOND
     width = whole - ahead
     offset = int.from_bytes(hashlib.sha256(key).digest()[:8]) % (width // _SECOND) * _SECOND
     least = life - whole
     return Rhythm(width=width, ahead=ahead, offset=offset, least=least, stale_least=min(STALE_LEAST, least))
+
+
+def least_of(life: timedelta) -> timedelta:
+    """Return with how much left a credential of such a life is handed out at least, while all is well."""
+    return life - _whole(life)
+
+
+def _whole(life: timedelta) -> timedelta:
+    widest = window_at(EPOCH, life, CREDENTIAL_PARTS, b"")
+    return widest.end - widest.start

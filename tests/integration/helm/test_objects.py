@@ -28,6 +28,7 @@ from tests.integration.helm.chart import (
     render,
     run_helm,
 )
+from tests.observed import alerts
 
 pytestmark = [pytest.mark.system, pytest.mark.component(HELM3)]
 
@@ -200,6 +201,28 @@ def test_prometheus_finds_the_metrics_of_every_pod(kind):
         selector = service["spec"]["selector"].items()
         assert all(selector <= _labels(process).items() for process in rendered.of("Deployment").values())
         assert service["spec"]["publishNotReadyAddresses"] is True
+
+
+def test_alerts_are_those_of_the_project_but_for_the_ones_that_are_left_out():
+    rules = _alerts({})
+    assert rules == alerts()
+    left_out = {"SluiceTokenExpiresSoon", "SluiceRecipientFails", "SluiceRecipientThrottled"}
+    # Two of them are all that their group has.
+    assert _alerts({"disabled": sorted(left_out)}).keys() == rules.keys() - left_out
+
+
+def test_alerts_link_to_wherever_the_runbooks_are():
+    rules = _alerts({"runbookUrl": "https://wiki.example/runbooks"})
+    assert {rule["annotations"]["runbook_url"] for rule in rules.values()} == {
+        f"https://wiki.example/runbooks#{name.lower()}" for name in rules
+    }
+
+
+def _alerts(settings: dict[str, Any]) -> dict[str, Any]:
+    rendered = render(values={"monitoring": {"rules": {"enabled": True, **settings}}})
+    groups = rendered.of("PrometheusRule")["sluice"]["spec"]["groups"]
+    assert all(group["name"] and group["rules"] for group in groups)
+    return {rule["alert"]: rule for group in groups for rule in group["rules"] if "alert" in rule}
 
 
 @pytest.mark.parametrize("name", ["aws", "azure", "gcp"])

@@ -118,6 +118,10 @@ BY_TEMPLATES: dict[str, tuple[dict[str, Any], str]] = {
         },
         r"the storage lake: options.signing.secret.value: .* {file: ",
     ),
+    "an alert that there is not": (
+        {"monitoring": {"rules": {"enabled": True, "disabled": ["SluiceTokenExpires", "SluiceAbsent"]}}},
+        "monitoring.rules.disabled: there is no alert SluiceTokenExpires\n",
+    ),
     "a secret of no store": ({"externalSecrets": {"secrets": {"a": "b"}}}, "storeRef.name"),
 }
 

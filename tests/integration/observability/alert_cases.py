@@ -80,16 +80,29 @@ def checks(listed: float, failed: float) -> Series:
     }
 
 
-def ages(every: float, recent: float) -> Series:
+def ages(every: float, overdue: float, old: float = 0) -> Series:
     metric = "sluice_snapshot_staleness_seconds"
-    return {f"{metric}_count": counter(every), f'{metric}_bucket{{le="900.0"}}': counter(recent)}
-
-
-def lives(every: float, short: float) -> Series:
-    metric = "sluice_credential_remaining_seconds"
     return {
-        f'{metric}_count{{storage="lake"}}': counter(every),
-        f'{metric}_bucket{{storage="lake", le="1200.0"}}': counter(short),
+        f"{metric}_count": counter(every),
+        f'{metric}_bucket{{le="900.0"}}': counter(every - old),
+        "sluice_snapshot_overdue_total": counter(overdue),
+    }
+
+
+def lives(every: float, near_end: float, short: float = 0) -> Series:
+    return {
+        'sluice_credential_requests_total{storage="lake", source="memory"}': counter(every),
+        'sluice_credential_near_end_total{storage="lake"}': counter(near_end),
+        'sluice_credential_remaining_seconds_bucket{storage="lake", le="1200.0"}': counter(short),
+    }
+
+
+def certificate(use: str, left: float, life: float) -> Series:
+    """Return a certificate that has so much left at the beginning."""
+    labels = f'instance="a", use="{use}"'
+    return {
+        f"sluice_certificate_expiry_timestamp_seconds{{{labels}}}": gauge(left),
+        f"sluice_certificate_life_seconds{{{labels}}}": gauge(life),
     }
 
 
@@ -121,15 +134,27 @@ CASES: Mapping[str, Case] = {
             requests(99, 1),
             # Six failures at night, of which one request in ten minutes is: nobody is to be woken.
             requests(0.1, 0.1),
+            # Of 40 requests in an hour not quite five fail.
+            requests(0.7, 0.08),
             # Two bad minutes.
             {f'{_HTTP}{{status="200"}}': counter(98), f'{_HTTP}{{status="503"}}': "0x30 0+5x2 10x600"},
         ],
     ),
     "SluiceErrorBudgetBurns": Case(
-        fires=requests(99, 1), after=390, quiet=[requests(998, 4), requests(0.1, 0.1)]
+        fires=requests(99, 1),
+        after=390,
+        quiet=[
+            requests(998, 4),
+            requests(0.1, 0.1),
+            # Of 250 requests in six hours not quite five fail.
+            requests(0.7, 0.013),
+        ],
     ),
     "SluiceErrorBudgetBurnsSlowly": Case(
-        fires=requests(998, 2), after=480, quiet=[requests(9995, 5), requests(100, 0)]
+        # In the last case not quite five of 3,000 requests.
+        fires=requests(998, 2),
+        after=480,
+        quiet=[requests(9995, 5), requests(100, 0), requests(6, 0.0075)],
     ),
     "SluiceLatencyBudgetBurnsFast": Case(
         fires=durations(100, 80),
@@ -167,7 +192,11 @@ CASES: Mapping[str, Case] = {
         ],
     ),
     "SluiceCredentialsNearMinimumLife": Case(
-        labels=_LAKE, fires=lives(100, 5), after=30, quiet=[lives(1000, 1), lives(100, 0), lives(0, 0)]
+        labels=_LAKE,
+        fires=lives(100, 5),
+        after=30,
+        # The third is a credentialLife of 15 minutes.
+        quiet=[lives(1000, 1), lives(0, 0), lives(100, 0, short=100)],
     ),
     "SluiceCredentialsShortLived": Case(
         labels=_LAKE,
@@ -212,7 +241,12 @@ CASES: Mapping[str, Case] = {
         ],
     ),
     "SluiceSnapshotChecksFail": Case(fires=checks(80, 20), after=15, quiet=[checks(95, 5), checks(0, 0)]),
-    "SluiceSnapshotsStale": Case(fires=ages(100, 90), after=30, quiet=[ages(1000, 995), ages(0, 0)]),
+    "SluiceSnapshotsStale": Case(
+        fires=ages(100, 5),
+        after=30,
+        # The third is a freshness of an hour.
+        quiet=[ages(1000, 5), ages(0, 0), ages(100, 0, old=90)],
+    ),
     "SluiceColdLoadStorm": Case(
         labels=_IN_A,
         fires=one(f'sluice_snapshot_load_duration_seconds_count{{{_A}, kind="cold"}}', counter(60)),
@@ -327,15 +361,22 @@ CASES: Mapping[str, Case] = {
     ),
     "SluiceCertificateExpires": Case(
         labels={"instance": "a", "use": "services"},
-        fires=one(f'sluice_certificate_expiry_timestamp_seconds{{{_A}, use="services"}}', gauge(_DAY)),
+        fires=certificate("services", _DAY, 90 * _DAY),
         after=20,
-        quiet=[one(f'sluice_certificate_expiry_timestamp_seconds{{{_A}, use="services"}}', gauge(4 * _DAY))],
+        quiet=[
+            certificate("services", 4 * _DAY, 90 * _DAY),
+            # One that lives for a day, and is renewed when eight hours are left.
+            certificate("services", 0.3 * _DAY, _DAY),
+        ],
     ),
     "SluiceCertificateExpiresSoon": Case(
         labels={"instance": "a", "use": "rest"},
-        fires=one(f'sluice_certificate_expiry_timestamp_seconds{{{_A}, use="rest"}}', gauge(10 * _DAY)),
+        fires=certificate("rest", 10 * _DAY, 90 * _DAY),
         after=90,
-        quiet=[one(f'sluice_certificate_expiry_timestamp_seconds{{{_A}, use="rest"}}', gauge(30 * _DAY))],
+        quiet=[
+            certificate("rest", 30 * _DAY, 90 * _DAY),
+            certificate("rest", 3 * _DAY, 7 * _DAY),
+        ],
     ),
     "SluiceCertificateNotTakenUp": Case(
         labels={"instance": "a", "use": "services"},
@@ -385,6 +426,16 @@ CASES: Mapping[str, Case] = {
         fires=one(f"sluice_audit_dropped_events_total{{{_A}}}", "0x10 5x60"),
         after=15,
         quiet=[one(f"sluice_audit_dropped_events_total{{{_A}}}", gauge(5))],
+    ),
+    "SluiceAuditStalls": Case(
+        labels=_IN_A,
+        fires=one(f"sluice_audit_oldest_wait_seconds{{{_A}}}", "0+60x30"),
+        after=5,
+        quiet=[
+            one(f"sluice_audit_oldest_wait_seconds{{{_A}}}", gauge(1)),
+            # A disk that was slow once.
+            one(f"sluice_audit_oldest_wait_seconds{{{_A}}}", blip(20, 0, 1)),
+        ],
     ),
     "SluiceAuditBacklog": Case(
         labels=_IN_A,

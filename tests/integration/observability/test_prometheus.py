@@ -10,7 +10,7 @@ from tests.components import PROMETHEUS as COMPONENT
 from tests.components import PROMTOOL, SPLIT
 from tests.http import eventually
 from tests.integration.observability.promtool import promtool, write_yaml
-from tests.observed import PROMETHEUS, panel_expressions
+from tests.observed import PROMETHEUS, alerts, panel_expressions
 from tests.prometheus import Prometheus, running_prometheus
 
 pytestmark = [pytest.mark.component(COMPONENT, PROMTOOL, SPLIT), pytest.mark.system]
@@ -50,7 +50,15 @@ def test_every_query_of_a_panel_can_be_computed(prometheus):
         prometheus.query(expression.text)
 
 
-def test_every_rule_can_be_computed_and_none_fires_of_a_gateway_that_is_well(prometheus):
+def test_every_rule_can_be_computed(prometheus):
     eventually(lambda: all(rule["health"] == "ok" for rule in prometheus.rules()))
-    firing = [rule["name"] for rule in prometheus.rules() if rule.get("state") == "firing"]
-    assert firing == []
+
+
+# A machine that runs all tests at once lets processes wait: that says nothing of the gateway.
+BY_THE_MACHINE = {"SluiceEventLoopLags"}
+
+
+@pytest.mark.parametrize("name", sorted(alerts().keys() - BY_THE_MACHINE))
+def test_what_an_alert_asks_for_is_not_so_of_a_gateway_that_is_well(prometheus, name):
+    # The expression alone: most alerts wait for longer than a test could.
+    assert prometheus.query(alerts()[name]["expr"]) == []

@@ -4,7 +4,8 @@ import asyncio
 import json
 import logging
 import threading
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
@@ -44,13 +45,21 @@ async def opened(
     metrics: PrometheusMetrics | None = None,
     flush_interval: timedelta = NEVER,
     buffer_bytes: int = 1_000_000,
+    patience: timedelta = NEVER,
+    monotonic: Callable[[], float] = time.monotonic,
 ) -> AsyncIterator[SegmentedAuditLog]:
     segments = Segments(disk, replica="r1", max_bytes=1000, max_age=NEVER, clock=lambda: NOON)
     log = SegmentedAuditLog(
         segments,
         metrics or PrometheusMetrics(version="0"),
         replica="r1",
-        pacing=Pacing(flush_interval=flush_interval, buffer_bytes=buffer_bytes, lock_pauses=(timedelta(0),)),
+        pacing=Pacing(
+            flush_interval=flush_interval,
+            buffer_bytes=buffer_bytes,
+            lock_pauses=(timedelta(0),),
+            patience=patience,
+        ),
+        monotonic=monotonic,
     )
     async with log:
         yield log
@@ -241,6 +250,106 @@ async def test_the_loop_turns_while_the_disk_is_slow(disk):
         assert not append.done()
         release.set()
         await append
+
+
+class Hang:
+    """A disk that says nothing from its next write on, until it is let go."""
+
+    def __init__(self, disk: FakeDisk, operation: str = "append", *, fails: bool = False) -> None:
+        self._operation = operation
+        self._fails = fails
+        self.begun, self.over = threading.Event(), threading.Event()
+        disk.fault = self
+
+    def __call__(self, operation: str) -> None:
+        if operation == self._operation and not self.over.is_set():
+            self.begun.set()
+            self.over.wait(10)
+            if self._fails:
+                raise OSError("gone after all")
+
+
+SOON = timedelta(milliseconds=20)
+
+
+async def test_a_disk_that_hangs_refuses_grants_in_time_and_says_so_once(disk, metrics, caplog):
+    hang = Hang(disk, "sync")
+    async with opened(disk, metrics, patience=SOON) as log:
+        for name in ("written late", "never written", "nor this one"):
+            with pytest.raises(Unavailable, match="cannot be recorded"):
+                await log.append(event(name))
+        assert value(metrics, "sluice_audit_failures_total") == 3
+        # What was withdrawn takes no room.
+        assert value(metrics, "sluice_audit_backlog_bytes") == 0
+        hang.over.set()
+        await log.append(event("kept"))
+    assert ids(disk) == ["written late", "kept"]
+    assert [record.levelname for record in caplog.records] == ["ERROR", "WARNING"]
+
+
+async def test_who_was_acknowledged_before_a_hang_is_not_refused_by_it(disk):
+    async with opened(disk, patience=SOON) as log:
+        await log.append(event("before"))
+        hang = Hang(disk)
+        with pytest.raises(Unavailable):
+            await log.append(event("during"))
+        hang.over.set()
+    assert ids(disk)[0] == "before"
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_lenient_log_keeps_each_event_once_however_a_hang_ends(disk, fails):
+    async with opened(disk, patience=SOON) as strict:
+        log: AuditLog = LenientAuditLog(strict)
+        hang = Hang(disk, fails=fails)
+        await asyncio.gather(*(log.append(event(f"e{number}")) for number in range(3)))
+        # Those hang in a write; this one waits behind them.
+        await log.append(event("e3"))
+        hang.over.set()
+    assert sorted(ids(disk)) == ["e0", "e1", "e2", "e3"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_lenient_log_without_any_patience_keeps_each_event_once(disk, fails):
+    async with opened(disk, patience=timedelta(0)) as strict:
+        disk.fault = Faults("append") if fails else Faults()
+        outcomes = await asyncio.gather(
+            *(LenientAuditLog(strict).append(event(f"e{number}")) for number in range(20))
+        )
+        assert outcomes == [None] * 20
+    assert sorted(ids(disk)) == sorted(f"e{number}" for number in range(20))
+
+
+async def test_the_age_of_the_oldest_event_shows_while_the_disk_hangs_and_is_0_afterwards(disk, metrics):
+    now = [100.0]
+    hang = Hang(disk)
+    async with opened(disk, metrics, monotonic=lambda: now[0]) as log:
+        assert value(metrics, "sluice_audit_oldest_wait_seconds") == 0
+        first = asyncio.create_task(log.append(event("first")))
+        await asyncio.to_thread(hang.begun.wait, 10)
+        now[0] += 20
+        log.note(event("second"))
+        assert value(metrics, "sluice_audit_oldest_wait_seconds") == 20
+        hang.over.set()
+        await first
+        await asyncio.sleep(0)
+        now[0] += 5
+        # Only what was noted meanwhile still waits.
+        assert value(metrics, "sluice_audit_oldest_wait_seconds") == 5
+        await log.append(event("third"))
+        await asyncio.sleep(0)
+        assert value(metrics, "sluice_audit_oldest_wait_seconds") == 0
+
+
+async def test_what_waits_as_the_disk_fails_grows_old(disk, metrics):
+    now = [100.0]
+    async with opened(disk, metrics, monotonic=lambda: now[0]) as log:
+        log.note(event("noted"))
+        disk.fault = Faults("append")
+        with pytest.raises(Unavailable):
+            await log.append(event("refused"))
+        now[0] += 60
+        assert value(metrics, "sluice_audit_oldest_wait_seconds") == 60
 
 
 async def test_a_log_that_cannot_be_opened_says_why(tmp_path: Path, metrics):

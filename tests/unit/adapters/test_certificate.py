@@ -14,8 +14,9 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from gateway.adapters.certificate import RenewableContext, certificate_files, first_expiry, server_context
+from gateway.adapters.certificate import RenewableContext, certificate_files, find_validity, server_context
 from gateway.config.schema import SslConfig
+from gateway.domain.validity import Validity
 from gateway.errors import InvalidArgument
 from tests.certificates import new_authority
 
@@ -36,25 +37,28 @@ def test_an_operators_certificate_is_loaded(tmp_path):
 
 def test_the_end_of_the_certificate_that_was_loaded_is_told(tmp_path):
     tls = new_authority(tmp_path).issue("edge")
-    told: list[datetime] = []
+    told: list[Validity] = []
     server_context(
         SslConfig(certificateFile=tls.certificate, certificateKeyFile=tls.key), "127.0.0.1", told.append
     )
-    assert told == [x509.load_pem_x509_certificate(Path(tls.certificate).read_bytes()).not_valid_after_utc]
+    own = x509.load_pem_x509_certificate(Path(tls.certificate).read_bytes())
+    start, end = own.not_valid_before_utc, own.not_valid_after_utc
+    assert told == [Validity(ends_at=end, life=end - start)]
 
 
 def test_the_end_of_a_certificate_that_is_made_is_told():
-    told: list[datetime] = []
+    told: list[Validity] = []
     server_context(SslConfig(selfSigned=True), "127.0.0.1", told.append)
-    assert timedelta(days=364) < told[0] - datetime.now(UTC) < timedelta(days=366)
+    assert timedelta(days=364) < told[0].ends_at - datetime.now(UTC) < timedelta(days=366)
+    assert timedelta(days=365) <= told[0].life < timedelta(days=366)
 
 
 def test_of_a_chain_the_first_to_end_counts_and_of_no_certificate_nothing(tmp_path):
     tls, chain = new_authority(tmp_path).issue("edge"), tmp_path / "chain.pem"
-    ends = [first_expiry(Path(file)) for file in (tls.certificate, tls.ca)]
+    ends = [find_validity(Path(file)) for file in (tls.certificate, tls.ca)]
     chain.write_bytes(Path(tls.ca).read_bytes() + Path(tls.certificate).read_bytes())
-    assert first_expiry(chain) == min(end for end in ends if end is not None)
-    assert first_expiry(Path(tls.key)) is None
+    assert find_validity(chain) == min(end for end in ends if end is not None)
+    assert find_validity(Path(tls.key)) is None
 
 
 def test_a_certificate_that_does_not_fit_its_key_is_a_clear_error(tmp_path):

@@ -73,6 +73,17 @@ async def test_how_long_the_oldest_waits_is_told_and_a_job_that_runs_does_not_wa
     assert seen.last == (0, 1, timedelta(0))
 
 
+async def test_a_look_tells_what_waits_and_takes_nothing(world):
+    seen = Seen()
+    await world.asked()
+    world.wait(hours=2)
+    await world.queue(metrics=seen).look([JobKind.VIEW])
+
+    assert seen.last[:2] == (1, 0)
+    assert timedelta(hours=2) <= seen.last[2] < timedelta(hours=3)
+    assert (await world.queue().find(VIEW)).state is JobState.QUEUED
+
+
 async def test_request_is_queued_with_a_marker_and_found(world):
     job = await world.asked(view="orders")
 

@@ -9,10 +9,13 @@ from prometheus_client import generate_latest
 
 from gateway.adapters.metrics import PrometheusMetrics
 from gateway.domain.audit import AuditKind
+from gateway.domain.validity import Validity
+from gateway.edge.errors import HTTP
 from gateway.ports import HttpMetrics, RpcMetrics
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 SPAN = timedelta(milliseconds=30)
+REQUESTS = "sluice_http_requests_total"
 
 
 @pytest.fixture
@@ -50,6 +53,30 @@ def test_http_requests_are_counted_by_route_method_and_status(metrics):
     assert value(metrics, "sluice_http_request_duration_seconds_sum", **labels) == pytest.approx(0.09)
     assert value(metrics, "sluice_http_request_duration_seconds_bucket", **labels, le="0.025") == 0
     assert value(metrics, "sluice_http_request_duration_seconds_bucket", **labels, le="0.05") == 3
+
+
+def test_what_a_route_may_come_to_is_there_at_0_before_anybody_asks(metrics):
+    metrics.show_http("/shares", "GET")
+
+    labels = {"route": "/shares", "method": "GET"}
+    shown = {label["status"]: value(metrics, REQUESTS, **label) for label in series(metrics, REQUESTS)}
+    assert shown == {"200": 0, "500": 0, "503": 0, "504": 0}
+    assert value(metrics, "sluice_http_request_duration_seconds_count", **labels) == 0
+    metrics.observe_http("/shares", "GET", 503, SPAN)
+    metrics.show_http("/shares", "GET")
+    assert value(metrics, REQUESTS, **labels, status="503") == 1
+
+
+def test_every_status_of_a_failure_is_there_at_0(metrics):
+    metrics.show_http("/shares", "GET")
+    shown = {label["status"] for label in series(metrics, REQUESTS)}
+    assert {str(status) for status in HTTP.values() if status >= 500} <= shown
+
+
+def test_routes_that_are_told_of_are_bounded_too(metrics):
+    for number in range(1000):
+        metrics.show_http(f"/raw/{number}", "GET")
+    assert len(series(metrics, REQUESTS)) == 201 * 4
 
 
 def test_a_path_without_a_route_has_one_label_value(metrics):
@@ -100,8 +127,9 @@ def test_what_a_recipient_asks_for_and_is_given_is_counted_under_its_name(metric
 
 
 def test_a_certificate_that_was_loaded_again_takes_the_place_of_the_one_before(metrics):
-    metrics.set_certificate_expiry("rest", NOON)
-    metrics.set_certificate_expiry("rest", NOON + timedelta(days=90))
+    metrics.set_certificate("rest", Validity(NOON, timedelta(days=90)))
+    metrics.set_certificate("rest", Validity(NOON + timedelta(days=90), timedelta(days=91)))
+    assert value(metrics, "sluice_certificate_life_seconds", use="rest") == 91 * 86400
     seconds = value(metrics, "sluice_certificate_expiry_timestamp_seconds", use="rest")
     assert seconds == (NOON + timedelta(days=90)).timestamp()
 
@@ -121,6 +149,7 @@ def test_audit_series_exist_before_the_first_event(metrics):
     assert value(metrics, "sluice_audit_failures_total") == 0
     assert value(metrics, "sluice_audit_dropped_events_total") == 0
     assert value(metrics, "sluice_audit_backlog_bytes") == 0
+    assert value(metrics, "sluice_audit_oldest_wait_seconds") == 0
 
 
 def test_audit_events_failures_drops_and_backlog_are_reported(metrics):

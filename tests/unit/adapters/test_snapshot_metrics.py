@@ -36,7 +36,7 @@ def test_readings_are_timed_and_their_files_counted_by_kind(metrics, registry):
 
 def test_looks_for_newer_versions_are_counted_and_the_age_of_what_is_served_measured(metrics, registry):
     metrics.count_check("failed")
-    metrics.observe_staleness(timedelta(seconds=30))
+    metrics.observe_staleness(timedelta(seconds=30), timedelta(0))
 
     assert value(registry, "checks_total", outcome="failed") == 1
     assert value(registry, "checks_total", outcome="listed") == 0
@@ -75,3 +75,13 @@ def test_what_has_not_happened_is_nought_and_not_missing(metrics, registry):
     assert 'sluice_snapshot_load_duration_seconds_count{kind="cold"} 0.0' in text
     assert 'sluice_snapshot_hints_total{kind="json",use="skipped"} 0.0' in text
     assert 'sluice_snapshot_pruned_files_total{outcome="dropped"} 0.0' in text
+
+
+def test_an_answer_is_overdue_by_what_its_freshness_allows_and_not_by_its_age(registry, metrics):
+    hour, minute = timedelta(hours=1), timedelta(minutes=1)
+    metrics.observe_staleness(hour, 2 * hour)
+    metrics.observe_staleness(minute, timedelta(0))
+    assert value(registry, "overdue_total") == 0
+    metrics.observe_staleness(2 * minute, timedelta(0))
+    metrics.observe_staleness(hour + 2 * minute, hour)
+    assert value(registry, "overdue_total") == 2

@@ -4,13 +4,14 @@ from datetime import timedelta
 
 from prometheus_client import CollectorRegistry
 
-from gateway.adapters.work_metrics import PrometheusWorkMetrics
+from gateway.adapters.work_metrics import PrometheusQueueMetrics, PrometheusWorkMetrics
 from gateway.domain.job import JobKind
 from gateway.work.performance import Outcome
 
 
 def test_everything_is_shown_from_the_start():
     registry = CollectorRegistry()
+    PrometheusQueueMetrics(registry)
     PrometheusWorkMetrics(registry)
 
     for kind in JobKind:
@@ -26,7 +27,7 @@ def test_everything_is_shown_from_the_start():
 def test_runs_are_counted_by_how_they_end():
     registry = CollectorRegistry()
     metrics = PrometheusWorkMetrics(registry)
-    metrics.set_queue(JobKind.VIEW, 3, 2, timedelta(minutes=5))
+    PrometheusQueueMetrics(registry).set_queue(JobKind.VIEW, 3, 2, timedelta(minutes=5))
     metrics.observe_run(JobKind.VIEW, "done", timedelta(seconds=4))
     metrics.count_lease_loss(JobKind.VIEW)
 

@@ -2,15 +2,17 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from resource import RLIMIT_NOFILE, getrlimit
 
 import pytest
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from gateway.adapters.metrics import PrometheusMetrics
 from gateway.adapters.service_metrics import ServiceMetrics
 from gateway.adapters.worker_metrics import WorkerMetrics, from_report, merge, to_report
+from gateway.domain.validity import Validity
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 SPAN = timedelta(milliseconds=30)
@@ -110,14 +112,28 @@ def test_workers_that_disagree_about_the_configuration_show(workers):
 
 def test_a_worker_that_refused_its_configuration_shows_and_so_does_the_first_certificate_to_end(workers):
     one, other = counted(1), counted(1)
-    one.set_certificate_expiry("rest", NOON)
-    other.set_certificate_expiry("rest", NOON + timedelta(days=1))
+    one.set_certificate("rest", Validity(NOON, timedelta(days=90)))
+    other.set_certificate("rest", Validity(NOON + timedelta(days=1), timedelta(days=90)))
     other.count_refused_reload()
     workers.update(1, report(one))
     workers.update(2, report(other))
 
     assert value(workers, "sluice_config_last_reload_successful") == 0
     assert value(workers, "sluice_certificate_expiry_timestamp_seconds", use="rest") == NOON.timestamp()
+    # How long one lives, and not all of them after one another.
+    assert value(workers, "sluice_certificate_life_seconds", use="rest") == 90 * 86400
+
+
+def test_a_worker_that_uses_up_its_descriptors_shows_however_few_the_others_use(workers):
+    for number, used in ((1, 1020), (2, 20), (3, 20)):
+        registry = CollectorRegistry()
+        Gauge("process_open_fds", "", registry=registry).set(used)
+        Gauge("process_max_fds", "", registry=registry).set(1024)
+        workers.update(number, to_report(registry.collect()))
+
+    # The supervisor's own are among them, and must not make the share smaller.
+    assert value(workers, "process_open_fds") == 1020
+    assert value(workers, "process_max_fds") in {1024, getrlimit(RLIMIT_NOFILE)[0]}
 
 
 def test_a_service_that_one_worker_does_not_reach_shows(workers):

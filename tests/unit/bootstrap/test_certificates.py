@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.adapters.certificate import first_expiry
+from gateway.adapters.certificate import find_validity
 from gateway.adapters.metrics import PrometheusMetrics
 from gateway.bootstrap.certificates import ServicesCertificates, show_redis_certificate
 from gateway.config.schema import Config, ServiceName
@@ -34,9 +34,9 @@ def shown(metrics: PrometheusMetrics) -> dict[str, float]:
 
 
 def end_of(file: str) -> float:
-    expires_at = first_expiry(Path(file))
-    assert expires_at is not None
-    return expires_at.timestamp()
+    validity = find_validity(Path(file))
+    assert validity is not None
+    return validity.ends_at.timestamp()
 
 
 @dataclass
@@ -58,6 +58,10 @@ class Channel:
 def test_a_process_tells_of_what_it_shows_to_services(tls, metrics):
     ServicesCertificates(Certificates(tls), metrics)
     assert shown(metrics) == {"services": end_of(tls.certificate)}
+    validity = find_validity(Path(tls.certificate))
+    life = metrics.registry.get_sample_value("sluice_certificate_life_seconds", {"use": "services"})
+    assert validity is not None
+    assert life == validity.life.total_seconds()
 
 
 async def test_the_old_certificate_is_told_of_until_the_last_channel_uses_the_new_one(tmp_path, metrics):

@@ -12,6 +12,7 @@ from aiohttp import web
 
 from gateway.domain.audit import AuditKind
 from gateway.edge.app import EdgePorts, EdgeSettings, Files, Rate, build
+from gateway.edge.routes import ROUTES
 from gateway.errors import DeadlineExceeded, Internal, PermissionDenied, Unavailable
 from gateway.v1.catalog_pb2 import Share
 from tests.compressed import plain
@@ -99,6 +100,19 @@ async def test_requests_are_counted_by_route_not_by_path(edge: Edge) -> None:
     await edge.get("/shares/Sales")
     await edge.get("/shares/none")
     assert edge.metrics.requests == [("/shares/{share}", "GET", 200), ("/shares/{share}", "GET", 404)]
+
+
+async def test_metrics_know_every_route_before_anybody_asks() -> None:
+    ports = ports_of(EchoFiles())
+    build(
+        EdgeSettings(rate_of=lambda _: Rate(requests_per_second=1, burst=1)),
+        fake_services(make_world()).stubs,
+        ports,
+    )
+    assert isinstance(ports.metrics, FakeHttpMetrics)
+    open_routes = {("/openapi.json", "GET"), ("/docs", "GET")}
+    files = {("/files/{storage}/{path}", method) for method in ("GET", "HEAD")}
+    assert ports.metrics.shown == {(route.path, route.method) for route in ROUTES} | open_routes | files
 
 
 @pytest.mark.parametrize("prefix", ["", "/v9", "/deep/er"])

@@ -8,11 +8,24 @@ from itertools import combinations
 import pytest
 
 from deploy.grafana.build import DASHBOARDS, files
+from tests.declared_metrics import declared_metrics
 from tests.observed import dashboards, panels
+from tests.promql import Matcher, selectors
 
 BOARDS = dashboards()
 VARIABLE = re.compile(r"\$(\w+)")
 LABEL = re.compile(r"\{\{(\w+)\}\}")
+# What tells of a version or a moment, and what the series beside it tell better.
+WITHOUT_A_PANEL = {
+    "sluice_build_info",
+    "sluice_config_last_reload_success_timestamp_seconds",
+    "sluice_config_reloads_total",
+    "sluice_certificate_renewals_total",
+    "sluice_audit_shipped_segments_total",
+    "sluice_snapshot_kept",
+    "sluice_snapshot_loaded_files_total",
+    "sluice_throttled_requests_total",
+}
 # Grafana's own.
 BUILT_IN = {"__rate_interval"}
 
@@ -87,9 +100,42 @@ def test_a_legend_names_labels_that_its_query_keeps(board):
             assert missing == [], panel["title"]
 
 
-def test_a_choice_of_everything_also_takes_what_has_no_such_label(board):
+def test_a_choice_of_everything_takes_what_has_no_such_label_and_of_processes_only_ours(board):
+    # A namespace is there on Kubernetes only. Of jobs and replicas all means those that Grafana has found by
+    # a metric of ours: with .* panels of up and process_* would show the whole cluster.
     choices = [variable for variable in board["templating"]["list"] if variable["type"] == "query"]
-    assert {choice["allValue"] for choice in choices} == {".*"}
+    widest = {choice["name"]: choice.get("allValue") for choice in choices}
+    assert {widest.pop(name) for name in ("job", "instance")} == {None}
+    assert set(widest.values()) == {".*"}
+    found_by = {choice["name"]: choice["query"]["query"] for choice in choices}
+    assert found_by["job"] == "label_values(sluice_build_info, job)"
+    assert found_by["instance"] == "label_values(sluice_build_info, instance)"
+
+
+def test_what_rules_record_and_fire_goes_by_the_chosen_namespace(board):
+    texts = [target["expr"] for panel in panels(board) for target in panel["targets"]]
+    texts += [annotation["expr"] for annotation in board["annotations"]["list"]]
+    found = [selector for text in texts for selector in selectors(text.replace("$__rate_interval", "1m"))]
+    of_rules = [selector for selector in found if selector.metric == "ALERTS" or ":" in selector.metric]
+    assert of_rules
+    assert [one for one in of_rules if Matcher("namespace", "=~", "$namespace") not in one.matchers] == []
+
+
+def test_every_metric_of_ours_has_a_panel_or_a_reason_to_have_none():
+    shown = {
+        name
+        for board in BOARDS.values()
+        for panel in panels(board)
+        for target in panel["targets"]
+        for name in re.findall(r"\bsluice_\w+", target["expr"])
+    }
+    missing = {name for name, kind in declared_metrics().items() if not _series_of(name, kind) & shown}
+    assert missing == WITHOUT_A_PANEL
+
+
+def _series_of(name: str, kind: str) -> set[str]:
+    suffixes = ("_bucket", "_count", "_sum") if kind == "histogram" else ("",)
+    return {f"{name}{suffix}" for suffix in suffixes}
 
 
 def _overlap(a: dict[str, int], b: dict[str, int]) -> bool:

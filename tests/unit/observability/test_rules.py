@@ -33,8 +33,8 @@ def test_a_section_tells_all_that_whoever_is_woken_needs(name):
 @pytest.mark.parametrize("name", ALERTS)
 def test_an_alert_says_what_is_wrong_whom_it_wakes_and_what_to_read(name):
     alert = ALERTS[name]
-    assert set(alert["annotations"]) == {"summary", "description", "runbook"}
-    assert alert["annotations"]["runbook"] == f"docs/runbooks.md#{name.lower()}"
+    assert set(alert["annotations"]) == {"summary", "description", "runbook_url"}
+    assert alert["annotations"]["runbook_url"] == f"docs/runbooks.md#{name.lower()}"
     assert alert["labels"]["severity"] in ("page", "ticket")
 
 

@@ -46,6 +46,15 @@ class Counts:
         self.losses += 1
 
 
+class Seen:
+    """How many waited and ran when somebody looked last."""
+
+    last = (0, 0)
+
+    def set_queue(self, kind: JobKind, queued: int, running: int, oldest: timedelta) -> None:
+        self.last = queued, running
+
+
 class World:
     def __init__(self, *results: object) -> None:
         self.state = FakeStateStore()
@@ -295,6 +304,28 @@ async def test_worker_goes_on_after_the_state_was_away():
     stop.set()
     await working
     assert world.worker.trouble == ""
+
+
+async def test_a_busy_worker_sees_what_waits_meanwhile():
+    world = World(gate := asyncio.Event(), {})
+    seen = Seen()
+    world.worker.shop = replace(
+        world.worker.shop,
+        queue=StateJobQueue(world.state, worker="a", lease=LEASE, clock=utcnow, metrics=seen),
+    )
+    world.worker._look = timedelta(milliseconds=1)
+    stop, end = asyncio.Event(), asyncio.Event()
+    await world.queue.request(VIEW, {}, utcnow())
+    working = asyncio.create_task(world.worker.work(stop, end))
+    while not world.runner.orders:
+        await asyncio.sleep(0)
+    await world.queue.request(JobKey(kind=JobKind.VIEW, subject="later"), {}, utcnow())
+    async with asyncio.timeout(10):
+        while seen.last != (1, 1):
+            await asyncio.sleep(0.005)
+    stop.set()
+    gate.set()
+    await working
 
 
 async def test_runner_that_has_nothing_to_do_for_long_is_closed():

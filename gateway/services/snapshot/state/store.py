@@ -105,7 +105,7 @@ class SnapshotStore:
         held = self._kept.ask(log.location)
         if held is not None and self._is_fresh(held, freshness):
             self._metrics.count_check("skipped")
-            self._metrics.observe_staleness(self._clock() - held.checked_at)
+            self._metrics.observe_staleness(self._clock() - held.checked_at, freshness)
             return held.snapshot
         look = await self._look(log, held)
         anchor = look.listing.find_anchor(look.listing.latest)
@@ -116,7 +116,7 @@ class SnapshotStore:
         else:
             # By where it leads to: who has seen a version listed must not join a reading of an older one.
             snapshot = await self._loads.run((log.location, anchor), lambda: self._refresh(log, look))
-        self._metrics.observe_staleness(self._clock() - look.began_at)
+        self._metrics.observe_staleness(self._clock() - look.began_at, freshness)
         return snapshot
 
     async def at(self, log: TableLog, listing: LogListing, version: int) -> Snapshot:

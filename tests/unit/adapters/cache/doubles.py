@@ -151,6 +151,10 @@ class Replica:
         counts = self.metrics.storage("lake").requests
         return {source.value: counts[source] for source in Source if counts[source]}
 
+    @property
+    def near_end(self) -> int:
+        return self.metrics.storage("lake").near_end
+
     def outcomes(self) -> dict[str, int]:
         counts = self.metrics.storage("lake").mints
         return {outcome.value: counts[outcome] for outcome in Outcome if counts[outcome]}

@@ -53,12 +53,13 @@ async def test_what_is_asked_for_in_one_window_shares_one_credential(issuer, rep
     assert replica.sources() == {"memory": 1, "minted": 2}
 
 
-async def test_nothing_is_handed_out_with_less_than_half_its_life_left(issuer, provider, time):
+async def test_nothing_is_handed_out_with_less_than_half_its_life_left(issuer, replica, provider, time):
     for _ in range(2000):
         credential = await issuer.issue(scope())
         await settle()
         assert credential.expires_at - time.now >= 30 * MINUTE
         time.move(timedelta(seconds=13))
+    assert replica.near_end == 0
     # 26,000 seconds are 17 windows of 25 minutes, and each but the first is asked for ahead of time.
     assert len(provider.calls) <= 19
 
@@ -69,6 +70,15 @@ async def test_twenty_minutes_are_left_where_the_life_allows(issuer, provider, t
         assert (await issuer.issue(asked)).expires_at - time.now >= 20 * MINUTE
         await settle()
         time.move(timedelta(seconds=7))
+
+
+async def test_a_short_life_that_was_asked_for_is_not_near_its_end(issuer, replica, provider, time):
+    asked = scope(life=15 * MINUTE)
+    for _ in range(200):
+        assert (await issuer.issue(asked)).expires_at > time.now
+        await settle()
+        time.move(timedelta(seconds=7))
+    assert replica.near_end == 0
 
 
 async def test_spellings_of_a_location_share_and_locations_recipients_and_revocations_do_not(
@@ -214,6 +224,7 @@ async def test_a_credential_that_is_given_for_too_short_a_time_is_handed_out_and
         assert (await issuer.issue(scope())).expires_at == NOON + 29 * MINUTE
     assert len(provider.calls) == 3
     assert replica.outcomes() == {"short": 3}
+    assert replica.near_end == 3
     assert caplog.text.count("29 minutes only") == 1
 
 
