@@ -41,7 +41,7 @@ _METADATA: Final = """## Metadata
 
 | with a call | |
 | --- | --- |
-| `authorization` | `Bearer` and a JWT, of a service that proves itself by one |
+| `authorization` | `Bearer` and a JWT for the service that is called, of a caller that proves itself by one |
 | `x-request-id` | in log lines and audit events; 1 to 128 letters, digits, `.`, `_`, `-`, else left out |
 | `traceparent` | W3C trace context |
 

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.component(SPLIT)
 PRINCIPALS = [
     {"name": "billing", "certificate": "spiffe://sluice.test/billing", "shares": ["sample", "lake"]},
     {"name": "broker", "certificate": "spiffe://sluice.test/broker", "permissions": ["actForRecipients"]},
-    {"name": "reports", "publicKey": PUBLIC_PEM, "shares": ["sample"]},
+    {"name": "reports", "publicKeys": [PUBLIC_PEM], "shares": ["sample"]},
     # Enough for a table, but not at once.
     {
         "name": "throttled",
