@@ -17,7 +17,7 @@ class Refusal(grpc.RpcError):
     def __init__(self, *trailing: tuple[str, str]) -> None:
         self._trailing = trailing
 
-    def trailing_metadata(self) -> tuple[tuple[str, str], ...]:
+    def trailing_metadata(self) -> Any:
         return self._trailing
 
 
