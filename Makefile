@@ -86,16 +86,17 @@ format: $(dev_ready) ## Format the code, and fix what can be fixed
 	@$(bin)/ruff format
 	@$(bin)/buf format proto --write
 
-proto: $(dev_ready) ## Generate gateway/v1 and docs/reference from proto
+proto: $(dev_ready) ## Generate gateway/v1 and docs/reference from proto, and add to what v1 promises
 	@PATH="$(CURDIR)/$(bin):$$PATH" $(bin)/python -m grpc_tools.protoc -I proto --python_out=. \
 		--grpc_python_out=. --mypy_out=quiet:. --mypy_grpc_out=quiet:. $(protos)
 	@PYTHONPATH=. $(bin)/python -m deploy.dev.grpc_reference
+	@.ci/check-proto promise
 
 proto-check: $(dev_ready) ## Check that gateway/v1 and docs/reference are what `make proto` would write
 	@.ci/check-proto fresh
 	@.ci/check-proto documented
 
-proto-breaking: $(dev_ready) ## Check that the protos still understand the last release (AGAINST=ref)
+proto-breaking: $(dev_ready) ## Check that the protos still understand what v1 promises, and the last release (AGAINST=ref)
 	@.ci/check-proto compatible $(AGAINST)
 
 bench: $(dev_ready) $(client_ready) ## Run the benchmarks (BENCH=name for one); results go to bench/results

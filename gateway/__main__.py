@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 from contextlib import suppress
 from typing import NoReturn
 
 
 def main() -> NoReturn:
+    _end_when_asked()
     # Before grpc is imported: its core would otherwise write its own notes to our log.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from gateway.commands import dispatch  # noqa: PLC0415 -- see above
@@ -37,6 +39,13 @@ def leave(status: int) -> NoReturn:
     with suppress(AttributeError, OSError, ValueError):
         sys.stderr.flush()
     os._exit(status)
+
+
+def _end_when_asked() -> None:
+    # Linux drops a signal for which the first process of a container has no handler. Until there is something
+    # to finish, and a handler for that, being asked to stop ends it, as it does any other process.
+    if os.getpid() == 1:
+        signal.signal(signal.SIGTERM, lambda number, _: os._exit(128 + number))
 
 
 if __name__ == "__main__":

@@ -12,17 +12,28 @@ ROOT = Path(__file__).parents[1]
 
 
 class Repository:
-    """Starts with one commit: copies of some of the project's folders."""
+    """A working tree with a history, and the project's programs."""
 
-    def __init__(self, path: Path, *folders: str) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        for folder in folders:
-            shutil.copytree(ROOT / folder, path / folder, ignore=shutil.ignore_patterns("__pycache__"))
         # The checks find their programs where make has put them.
         (path / ".venv").symlink_to(sys.prefix)
+
+    @classmethod
+    def of(cls, path: Path, *folders: str) -> Repository:
+        """Begin with one commit: copies of some of the project's folders."""
+        for folder in folders:
+            shutil.copytree(ROOT / folder, path / folder, ignore=shutil.ignore_patterns("__pycache__"))
         (path / ".gitignore").write_text(".venv\n")
-        self.git("init", "--quiet")
-        self.commit("Begin")
+        repository = cls(path)
+        repository.git("init", "--quiet")
+        repository.commit("Begin")
+        return repository
+
+    def clone(self, path: Path, *options: str) -> Repository:
+        """Return a clone, fetched as from elsewhere."""
+        self.git("clone", "--quiet", *options, self.path.as_uri(), str(path))
+        return Repository(path)
 
     def replace(self, name: str, old: str, new: str) -> None:
         text = (self.path / name).read_text()

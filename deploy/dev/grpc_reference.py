@@ -19,6 +19,7 @@ from gateway.edge.errors import HTTP
 from gateway.rpc import service_token
 from gateway.rpc.deadline import STREAM_LIMIT
 from gateway.rpc.dial import MAX_MESSAGE_BYTES
+from gateway.rpc.server import MAX_REQUEST_BYTES
 from gateway.rpc.service_config import service_config_json
 from gateway.rpc.status import STATUS
 from gateway.services.catalog import paging
@@ -41,7 +42,7 @@ _METADATA: Final = """## Metadata
 
 | with a call | |
 | --- | --- |
-| `authorization` | `Bearer` and a JWT, of a service that proves itself by one |
+| `authorization` | `Bearer` and a JWT for the service that is called, of a caller that proves itself by one |
 | `x-request-id` | in log lines and audit events; 1 to 128 letters, digits, `.`, `_`, `-`, else left out |
 | `traceparent` | W3C trace context |
 
@@ -134,8 +135,9 @@ def _meaning(error: type[errors.GatewayError]) -> str:
 def _limits() -> Iterator[str]:
     yield "## Limits and deadlines"
     rows = [
+        ("a request", f"{MAX_REQUEST_BYTES // 2**20} MiB: `RESOURCE_EXHAUSTED`, by gRPC itself"),
         (
-            "a message",
+            "a message of an answer",
             f"{MAX_MESSAGE_BYTES // 2**20} MiB; raise a client's own limit, which is 4 MiB, to that",
         ),
         ("items in a page of a list", f"{paging.DEFAULT_SIZE} unless asked for, {paging.MAX_SIZE:,} at most"),

@@ -56,9 +56,9 @@ class Container:
         yield f"mkdir {shared}; mount -t tmpfs -o mode=1777,nosuid,nodev,noexec,size=64m tmpfs {shared}"
         yield f"mount -t tmpfs -o mode=0755 tmpfs {root}/run"
         for place in self.tmpfs:
-            # As an engine mounts them.
-            options = "mode=1777,nosuid,nodev,noexec"
-            yield f"mkdir -p {root}{place}; mount -t tmpfs -o {options} tmpfs {root}{place}"
+            # As runc mounts them: root's, with the mode of the folder below, if there is one.
+            yield f"mode=$(stat -c %a {root}{place} 2>/dev/null || echo 1777); mkdir -p {root}{place}"
+            yield f'mount -t tmpfs -o "mode=0$mode,nosuid,nodev,noexec" tmpfs {root}{place}'
         for place, source in self.writable.items():
             yield from self._bind(place, source)
         for place, source in self.read_only.items():

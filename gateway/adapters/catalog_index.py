@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Generic, TypeVar
 
-from gateway.domain.principal import ALL_SHARES, Principal
+from gateway.domain.principal import ALL_SHARES, PlatformService, Principal
 from gateway.domain.table import Schema, Share, Table
 
 Key = TypeVar("Key", str, tuple[str, str])
@@ -64,10 +64,8 @@ class PrincipalIndex:
     recipients: Mapping[str, Principal]
     tokens: Mapping[bytes, TokenEntry] = field(repr=False)
     identities: Mapping[tuple[str, str], Principal]
-    services: Mapping[str, Principal]
-    certificates: Mapping[str, Principal]
-    # PEM, by the service's name.
-    keys: Mapping[str, str]
+    services: Mapping[str, PlatformService]
+    certificates: Mapping[str, PlatformService]
     # Everybody, where that was allowed.
     anonymous: Principal | None = None
 

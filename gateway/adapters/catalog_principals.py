@@ -11,7 +11,7 @@ from gateway.config.faults import Fault
 from gateway.config.schema import AuthorizationConfig, Config, PrincipalConfig, RecipientConfig
 from gateway.domain.allowance import Allowance
 from gateway.domain.name import fold
-from gateway.domain.principal import ALL_SHARES, Principal, PrincipalKind
+from gateway.domain.principal import ALL_SHARES, PlatformService, Principal, PrincipalKind
 from gateway.domain.rate import Rate
 
 # The recipient of a file with a single token, and the one that stands for everybody.
@@ -33,9 +33,8 @@ class PrincipalReader:
         self._recipients: dict[str, Principal] = {}
         self._tokens: dict[bytes, TokenEntry] = {}
         self._identities: dict[tuple[str, str], Principal] = {}
-        self._services: dict[str, Principal] = {}
-        self._certificates: dict[str, Principal] = {}
-        self._keys: dict[str, str] = {}
+        self._services: dict[str, PlatformService] = {}
+        self._certificates: dict[str, PlatformService] = {}
 
     def read(self, config: Config) -> PrincipalIndex:
         for number, recipient in enumerate(config.recipients):
@@ -50,7 +49,6 @@ class PrincipalReader:
             identities=self._identities,
             services=self._services,
             certificates=self._certificates,
-            keys=self._keys,
             anonymous=self._read_anonymous() if config.allow_anonymous else None,
         )
 
@@ -92,11 +90,12 @@ class PrincipalReader:
             allowance=_allowance(config),
         )
         self._add_name(config.name, path)
-        self._services[config.name] = principal
+        service = PlatformService(
+            principal=principal, certificate=config.certificate, public_keys=config.public_keys
+        )
+        self._services[config.name] = service
         if config.certificate:
-            self._certificates[config.certificate] = principal
-        if config.public_key:
-            self._keys[config.name] = config.public_key
+            self._certificates[config.certificate] = service
 
     def _add_recipient(self, principal: Principal, path: str) -> None:
         self._add_name(principal.name, path)

@@ -19,7 +19,7 @@ from gateway.config.faults import ConfigError, Fault
 from gateway.config.schema import Config
 from gateway.config.views.building import compile_views
 from gateway.domain.name import TableName, fold
-from gateway.domain.principal import Principal
+from gateway.domain.principal import PlatformService, Principal
 from gateway.domain.table import Schema, Share, Table
 from gateway.domain.view import View
 
@@ -64,14 +64,13 @@ class YamlCatalog:
     def has_had_services(self) -> bool:
         return self._has_had_services
 
-    async def find_service_by_certificate(self, names: Sequence[str]) -> Principal | None:
+    async def find_service_by_certificate(self, names: Sequence[str]) -> PlatformService | None:
         certificates = self._index.principals.certificates
         return next((certificates[name] for name in names if name in certificates), None)
 
-    async def find_service_key(self, name: str) -> tuple[Principal, str] | None:
-        principals = self._index.principals
-        pem = principals.keys.get(name)
-        return None if pem is None else (principals.services[name], pem)
+    async def find_service_with_keys(self, name: str) -> PlatformService | None:
+        service = self._index.principals.services.get(name)
+        return service if service is not None and service.public_keys else None
 
     async def find_share(self, principal: Principal, share: str) -> Share | None:
         found = self._granted(principal, share)
@@ -134,7 +133,7 @@ def build_index(config: Config) -> CatalogIndex:
 
 def _principals(principals: PrincipalIndex) -> Iterator[Principal]:
     yield from principals.recipients.values()
-    yield from principals.services.values()
+    yield from (service.principal for service in principals.services.values())
 
 
 def _generation(shares: Mapping[str, ShareIndex], principals: PrincipalIndex) -> str:

@@ -14,6 +14,7 @@ _WEAKEST_RSA = 2048
 def parse_private_key(text: str) -> Ed25519PrivateKey:
     """Parse an Ed25519 private key; raise ``ValueError`` in words that do not quote it."""
     try:
+        _check_nothing_follows(text)
         key = load_pem_private_key(text.encode(), password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         key = None
@@ -39,11 +40,21 @@ def parse_verification_key(text: str) -> Ed25519PublicKey | EllipticCurvePublicK
         return key
     if isinstance(key, RSAPublicKey) and key.key_size >= _WEAKEST_RSA:
         return key
-    raise ValueError(f"must be a public key in PEM: Ed25519, P-256, or RSA of at least {_WEAKEST_RSA} bits")
+    raise ValueError(
+        f"must be one public key in PEM: Ed25519, P-256, or RSA of at least {_WEAKEST_RSA} bits; "
+        "a second one is an entry of its own"
+    )
 
 
 def _public_key(text: str) -> object:
     try:
+        _check_nothing_follows(text)
         return load_pem_public_key(text.encode())
     except (ValueError, TypeError, UnsupportedAlgorithm):
         return None
+
+
+def _check_nothing_follows(text: str) -> None:
+    # The library reads the first key and no further: a second one would never be used, and nobody told.
+    if text.partition("-----END ")[2].partition("-----")[2].strip():
+        raise ValueError("more than one key")

@@ -156,13 +156,13 @@ class RecipientConfig(Section):
 
 
 class PrincipalConfig(Section):
-    """A platform service: known by its client certificate, or by JWTs that its key signs."""
+    """A platform service: known by its client certificate, by JWTs that its keys sign, or by both at once."""
 
     name: str = Field(min_length=1, max_length=255)
     # A URI or DNS name among the certificate's subject alternative names, or its common name.
     certificate: str = ""
-    # PEM, Ed25519 or RSA: verifies the JWTs that the service sends as ``authorization`` metadata.
-    public_key: str = ""
+    # PEM, Ed25519, RSA or P-256: each verifies the JWTs that the service sends as ``authorization`` metadata.
+    public_keys: tuple[str, ...] = Field(default=(), max_length=10)
     permissions: tuple[Permission, ...] = ()
     shares: ShareNames = ()
     # Services and methods, as Catalog or Catalog.Resolve; left out: all. What a list leaves out is denied.

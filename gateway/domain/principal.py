@@ -43,3 +43,14 @@ class Principal:
 
     def may_see(self, folded_share: str) -> bool:
         return ALL_SHARES in self.shares or folded_share in self.shares
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlatformService:
+    """A platform service, and what it proves itself by: one of the two, or both together."""
+
+    principal: Principal
+    # A name of its client certificate.
+    certificate: str = ""
+    # PEM; each verifies its JWTs.
+    public_keys: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from gateway.domain.name import TableName
-from gateway.domain.principal import Principal
+from gateway.domain.principal import PlatformService, Principal
 from gateway.domain.table import Schema, Share, Table
 
 
@@ -18,11 +18,11 @@ class ServiceDirectory(Protocol):
     def has_had_services(self) -> bool:
         """Tell whether any is configured, or was since the start: else nobody can be asked to be one."""
 
-    async def find_service_by_certificate(self, names: Sequence[str]) -> Principal | None:
+    async def find_service_by_certificate(self, names: Sequence[str]) -> PlatformService | None:
         """Return the platform service that one of a client certificate's names belongs to."""
 
-    async def find_service_key(self, name: str) -> tuple[Principal, str] | None:
-        """Return a platform service and the PEM key that verifies its JWTs, where it has one."""
+    async def find_service_with_keys(self, name: str) -> PlatformService | None:
+        """Return the platform service of that name, where it has keys that verify its JWTs."""
 
 
 class CatalogStore(ServiceDirectory, Protocol):

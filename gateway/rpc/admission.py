@@ -11,12 +11,16 @@ from typing import Any, Final
 
 from gateway.domain.audit import AuditEvent, AuditKind
 from gateway.domain.principal import Principal
+from gateway.domain.rate import Rate
 from gateway.errors import SERVICE_REFUSED, GatewayError, PermissionDenied, Throttled
 from gateway.ports import AuditLog, CallerMetrics, Clock, RateBuckets, ServiceDirectory
 from gateway.rpc.caller import ServiceCallers
 from gateway.rpc.metadata import request_id_of
-from gateway.rpc.peer import peer_of
-from gateway.rpc.status import OUR_METHODS, Context, Handler, OurInterceptor
+from gateway.rpc.peer import Peer, peer_of
+from gateway.rpc.status import OUR_METHODS, OUR_PACKAGE, Context, Handler, OurInterceptor
+
+# For each certificate that proves no service, or each address: a refusal at the catalog costs an audit event.
+STRANGERS: Final = Rate(requests_per_second=10, burst=100)
 
 _CATALOG: Final = "Catalog."
 
@@ -67,14 +71,26 @@ class Gate:
                 del self._under_way[service.name]
 
     async def _identify(self, method: str, context: Context) -> Principal | None:
+        peer = peer_of(context)
         try:
-            return await self._callers.identify(peer_of(context))
+            return await self._callers.identify(peer, OUR_PACKAGE + method.partition(".")[0])
         except GatewayError:
-            # The catalog refuses strangers itself, and its audit log says what they asked for.
-            if method.startswith(_CATALOG) or not self._directory.has_had_services:
+            at_catalog = method.startswith(_CATALOG)
+            if not at_catalog and not self._directory.has_had_services:
                 return None
             self._metrics.count_refused_call("", "identity")
+            self._charge_stranger(peer, context)
+            # The catalog refuses strangers itself, and its audit log says what they asked for.
+            if at_catalog:
+                return None
             raise
+
+    def _charge_stranger(self, peer: Peer, context: Context) -> None:
+        # No service is called so: names are printable. Of an address all ports are one stranger.
+        known_by = peer.certificate_names or (context.peer().rpartition(":")[0],)
+        wait = self._buckets.take("\n".join(("", *known_by)), STRANGERS)
+        if wait is not None:
+            raise Throttled("too many calls by who is no configured service", retry_after=wait)
 
     def _check_method(self, service: Principal, method: str, context: Context) -> None:
         if service.allowance.permits(method):

@@ -15,7 +15,8 @@ from gateway.rpc.certificates import Material, read_material
 from gateway.rpc.service_config import DEFAULT_TIMEOUT, service_config_json
 from gateway.rpc.tls import channel_credentials
 
-# A page is about 1 MiB; a table's schema has no limit of its own, and lists are as long as their comments.
+# Of an answer: a page is about 1 MiB, but a table's schema has no limit of its own, and lists are as long as
+# their comments.
 MAX_MESSAGE_BYTES: Final = 64 * 1024 * 1024
 _OPTIONS: Final = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from grpc import aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -19,10 +19,12 @@ from gateway.ports import RpcMetrics
 from gateway.rpc.admission import AdmissionInterceptor, Gate
 from gateway.rpc.certificates import Certificates
 from gateway.rpc.deadline import STREAM_LIMIT, DeadlineInterceptor
-from gateway.rpc.dial import MAX_MESSAGE_BYTES
 from gateway.rpc.status import GuardInterceptor
 from gateway.rpc.tls import server_credentials
 
+# A request is read whole before anybody is asked who it is. The largest is a page of paths, of 2 MiB; the
+# hints of a query are as long as ``http.bodyLimit``, of 1 MiB.
+MAX_REQUEST_BYTES: Final = 8 * 1024 * 1024
 HEALTH_SERVICE = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
 
 
@@ -89,7 +91,7 @@ def network_server(settings: ServicesConfig, metrics: RpcMetrics, gate: Gate | N
         # The first stands around the others: whatever they raise becomes a status, and is counted.
         interceptors=[GuardInterceptor(metrics), *admission, DeadlineInterceptor(settings.timeout)],
         options=[
-            ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+            ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),
             # Clients come back by name after this long, and so find new replicas.
             ("grpc.max_connection_age_ms", age),
             # For streams that have begun by then: as long as one may take.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -13,11 +14,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
-from gateway.domain.principal import Principal
+from gateway.domain.principal import PlatformService
 from gateway.errors import Unauthenticated
 from gateway.ports import Clock, ServiceDirectory
-
-AUDIENCE: Final = "sluice"
 
 PublicKey = Ed25519PublicKey | RSAPublicKey | EllipticCurvePublicKey
 
@@ -27,51 +26,63 @@ _MAX_LENGTH: Final = 16 * 1024
 _MIN_RSA_BITS: Final = 2048
 _MAX_KEYS: Final = 256
 _MAX_TOKENS: Final = 1024
+_REFUSALS: Final = (
+    jwt.PyJWTError,
+    UnsupportedAlgorithm,
+    ArithmeticError,
+    ValueError,
+    TypeError,
+    KeyError,
+)
 
 
 class ServiceTokens:
-    """Finds the platform service that signed a token: its ``sub``, whose configured key verifies it."""
+    """Finds the platform service that signed a token: its ``sub``, one of whose keys verifies it.
+
+    A token is for one of our services, by the full name that gRPC calls it by. A list of several is refused:
+    each of them could use it at the others.
+    """
 
     def __init__(self, directory: ServiceDirectory, clock: Clock) -> None:
         self._directory = directory
         self._clock = clock
         self._keys: dict[str, PublicKey] = {}
-        # Claims of tokens that were verified, with the key that did: callers send the same one for minutes.
-        self._verified_claims: dict[str, tuple[str, Mapping[str, Any]]] = {}
+        # Claims of tokens that were verified for an audience, with the key that did: callers send the same
+        # one for minutes.
+        self._verified_claims: dict[tuple[str, str], tuple[str, Mapping[str, Any]]] = {}
 
-    async def identify(self, token: str) -> Principal:
+    async def identify(self, token: str, audience: str) -> PlatformService:
         """Return the service; raise ``Unauthenticated``, with the same words whatever is wrong."""
         try:
-            return await self._verified(token)
-        except (
-            jwt.PyJWTError,
-            UnsupportedAlgorithm,
-            ArithmeticError,
-            ValueError,
-            TypeError,
-            KeyError,
-        ) as exc:
+            return await self._verified(token, audience)
+        except _REFUSALS as exc:
             raise Unauthenticated(
-                "the service's token is not signed by the configured key of its subject for the audience "
-                f"{AUDIENCE!r}, or is expired or older than an hour"
+                "the service's token is not signed by a configured key of its subject for the audience "
+                f"{audience!r} alone, or is expired or older than an hour"
             ) from exc
 
-    async def _verified(self, token: str) -> Principal:
-        found = await self._directory.find_service_key(_unverified_subject(token))
-        if found is None:
+    async def _verified(self, token: str, audience: str) -> PlatformService:
+        service = await self._directory.find_service_with_keys(_unverified_subject(token))
+        if service is None:
             raise ValueError("no such service, or none with a key")
-        principal, pem = found
-        _check_times(self._claims(token, pem), self._clock())
-        return principal
+        _check_times(self._claims(token, audience, service.public_keys), self._clock())
+        return service
 
-    def _claims(self, token: str, pem: str) -> Mapping[str, Any]:
-        verified_with, claims = self._verified_claims.get(token, ("", {}))
-        if verified_with != pem:
-            claims = _verified_claims(token, self._key(pem))
+    def _claims(self, token: str, audience: str, pems: Sequence[str]) -> Mapping[str, Any]:
+        verified_with, claims = self._verified_claims.get((audience, token), ("", {}))
+        if verified_with not in pems:
+            pem, claims = self._verify(token, audience, pems)
             if len(self._verified_claims) >= _MAX_TOKENS:
                 del self._verified_claims[next(iter(self._verified_claims))]
-            self._verified_claims[token] = pem, claims
+            self._verified_claims[audience, token] = pem, claims
         return claims
+
+    def _verify(self, token: str, audience: str, pems: Sequence[str]) -> tuple[str, Mapping[str, Any]]:
+        """Return the first key that verifies a token, and its claims: a rotation has several."""
+        for pem in pems[:-1]:
+            with suppress(*_REFUSALS):
+                return pem, _verified_claims(token, self._key(pem), audience)
+        return pems[-1], _verified_claims(token, self._key(pems[-1]), audience)
 
     def _key(self, pem: str) -> PublicKey:
         key = self._keys.get(pem)
@@ -111,12 +122,12 @@ def _unverified_subject(token: str) -> str:
     return subject
 
 
-def _verified_claims(token: str, key: PublicKey) -> Mapping[str, Any]:
-    return jwt.decode(
+def _verified_claims(token: str, key: PublicKey, audience: str) -> Mapping[str, Any]:
+    claims = jwt.decode(
         token,
         key,
         algorithms=[_algorithm(key)],
-        audience=AUDIENCE,
+        audience=audience,
         # Times are checked by the injected clock.
         options={
             "require": ["sub", "aud", "iat", "exp"],
@@ -125,6 +136,9 @@ def _verified_claims(token: str, key: PublicKey) -> Mapping[str, Any]:
             "verify_nbf": False,
         },
     )
+    if claims["aud"] not in (audience, [audience]):
+        raise ValueError("for several audiences")
+    return claims
 
 
 def _check_times(claims: Mapping[str, Any], now: datetime) -> None:

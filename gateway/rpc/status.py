@@ -37,7 +37,8 @@ RETRY_PUSHBACK: Final = "grpc-retry-pushback-ms"
 # When to come back to a service that does not answer: by then another replica is called, or has started.
 _COME_BACK: Final = timedelta(seconds=1)
 # The services that are ours; health and reflection keep their own ways.
-OUR_METHODS: Final = "/gateway.v1."
+OUR_PACKAGE: Final = "gateway.v1."
+OUR_METHODS: Final = f"/{OUR_PACKAGE}"
 
 _NO_RETRY: Final = "-1"
 # What ends a call from outside. All else is a fault, a panic of native code too, which is no ``Exception``.

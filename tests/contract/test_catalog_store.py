@@ -21,6 +21,7 @@ from tests.fakes.catalog_store import FakeCatalogStore, RecordingCatalogStore
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 PEM = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA\n-----END PUBLIC KEY-----\n"
+NEXT_PEM = PEM.replace("MCow", "MCox")
 
 # Share, schema, tables: neither in order nor in one case.
 CONTENT = [
@@ -94,7 +95,8 @@ def yaml_catalog() -> CatalogStore:
             "permissions": ["edge", "actForRecipients"],
             "shares": ["alpha"],
         },
-        {"name": "lineage", "publicKey": PEM, "shares": ["alpha"]},
+        {"name": "lineage", "publicKeys": [PEM, NEXT_PEM], "shares": ["alpha"]},
+        {"name": "both", "certificate": "spiffe://sluice/both", "publicKeys": [PEM], "shares": ["alpha"]},
     ]
     return YamlCatalog(
         build_index(
@@ -132,6 +134,7 @@ def fake_catalog() -> CatalogStore:
     auditor, nobody = recipient("auditor", everything), recipient("nobody", frozenset())
     gone = recipient("gone", everything, disabled=True)
     edge = service("edge", frozenset({Permission.EDGE, Permission.ACT_FOR_RECIPIENTS}))
+    both = service("both", frozenset())
     return FakeCatalogStore(
         shares=list(shares.values()),
         schemas=[Schema(name=schema, share=share) for share, schema, _ in CONTENT],
@@ -145,8 +148,8 @@ def fake_catalog() -> CatalogStore:
             sha256("off"): (gone, None),
         },
         identities={("https://id.example.com", "acme-job"): acme},
-        certificates={"spiffe://sluice/edge": edge},
-        service_keys={"lineage": (service("lineage", frozenset()), PEM)},
+        certificates={"spiffe://sluice/edge": edge, "spiffe://sluice/both": both},
+        service_keys={"lineage": (service("lineage", frozenset()), (PEM, NEXT_PEM)), "both": (both, (PEM,))},
     )
 
 
@@ -237,9 +240,11 @@ async def test_a_platform_service_is_no_recipient(store):
 async def test_a_certificate_finds_its_service_by_any_of_its_names(store):
     found = await store.find_service_by_certificate(["edge.example.com", "spiffe://sluice/edge"])
     assert found is not None
-    assert (found.name, found.kind) == ("edge", PrincipalKind.SERVICE)
-    assert found.permissions == {Permission.EDGE, Permission.ACT_FOR_RECIPIENTS}
-    assert found.shares == {"alpha"}
+    assert (found.certificate, found.public_keys) == ("spiffe://sluice/edge", ())
+    edge = found.principal
+    assert (edge.name, edge.kind) == ("edge", PrincipalKind.SERVICE)
+    assert edge.permissions == {Permission.EDGE, Permission.ACT_FOR_RECIPIENTS}
+    assert edge.shares == {"alpha"}
 
 
 @pytest.mark.parametrize("names", [[], [""], ["edge"], ["spiffe://sluice/edge/more"], ["acme"]])
@@ -247,19 +252,27 @@ async def test_a_certificate_of_nobody_finds_nobody(store, names):
     assert await store.find_service_by_certificate(names) is None
 
 
-async def test_a_service_with_a_key_is_found_with_it(store):
-    principal, pem = await store.find_service_key("lineage")
-    assert (principal.name, principal.kind, principal.permissions) == (
+async def test_a_service_with_keys_is_found_with_them(store):
+    found = await store.find_service_with_keys("lineage")
+    lineage = found.principal
+    assert (lineage.name, lineage.kind, lineage.permissions) == (
         "lineage",
         PrincipalKind.SERVICE,
         frozenset(),
     )
-    assert pem == PEM
+    assert (found.certificate, found.public_keys) == ("", (PEM, NEXT_PEM))
+
+
+async def test_a_service_with_a_certificate_and_a_key_is_found_with_both_either_way(store):
+    by_certificate = await store.find_service_by_certificate(["spiffe://sluice/both"])
+    assert by_certificate == await store.find_service_with_keys("both")
+    assert by_certificate.certificate == "spiffe://sluice/both"
+    assert by_certificate.public_keys == (PEM,)
 
 
 @pytest.mark.parametrize("name", ["edge", "acme", "unknown", ""])
 async def test_who_has_no_key_is_not_found_by_one(store, name):
-    assert await store.find_service_key(name) is None
+    assert await store.find_service_with_keys(name) is None
 
 
 async def test_a_share_is_found_with_all_its_fields_whatever_the_case(store, acme):

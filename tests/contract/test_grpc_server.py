@@ -17,6 +17,7 @@ from gateway.errors import InvalidArgument, Unavailable, Unsupported
 from gateway.rpc.dial import dial
 from gateway.rpc.local import LocalChannel
 from gateway.rpc.server import Health, is_private, listen, network_server
+from gateway.services.presign import codec
 from gateway.v1 import vending_pb2 as pb
 from gateway.v1 import vending_pb2_grpc
 from tests.certificates import new_authority
@@ -116,6 +117,18 @@ async def test_reflection_is_there_when_it_is_switched_on(stack, reflection):
         with pytest.raises(aio.AioRpcError) as caught:
             await anext(aiter(call))
         assert caught.value.code() is StatusCode.UNIMPLEMENTED
+
+
+async def test_a_request_larger_than_any_is_not_read_and_the_largest_is(stack):
+    stub = vending_pb2_grpc.VendingStub(await open_channel(stack, await start(stack)))
+
+    # As large as a page of paths with its grant.
+    largest = pb.IssueRequest(grant="x" * (codec.MAX_BYTES + 64 * 1024))
+    assert (await stub.Issue(largest)).credential_id == "one"
+
+    with pytest.raises(aio.AioRpcError) as caught:
+        await stub.Issue(pb.IssueRequest(grant="x" * (8 * 1024 * 1024)))
+    assert caught.value.code() is StatusCode.RESOURCE_EXHAUSTED
 
 
 async def test_a_listener_off_loopback_without_mutual_tls_is_refused(stack):

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from gateway.domain.name import TableName, fold
-from gateway.domain.principal import Principal
+from gateway.domain.principal import PlatformService, Principal
 from gateway.domain.table import Schema, Share, Table
 from gateway.ports import CatalogStore
 
@@ -28,7 +28,8 @@ class FakeCatalogStore:
     tokens: dict[bytes, tuple[Principal, datetime | None]] = field(default_factory=dict)
     identities: dict[tuple[str, str], Principal] = field(default_factory=dict)
     certificates: dict[str, Principal] = field(default_factory=dict)
-    service_keys: dict[str, tuple[Principal, str]] = field(default_factory=dict)
+    # PEM, by the name that tokens have as their subject.
+    service_keys: dict[str, tuple[Principal, tuple[str, ...]]] = field(default_factory=dict)
     # Whether there were services that were removed since.
     had_services: bool = False
 
@@ -46,11 +47,19 @@ class FakeCatalogStore:
     def has_had_services(self) -> bool:
         return self.had_services or bool(self.certificates or self.service_keys)
 
-    async def find_service_by_certificate(self, names: Sequence[str]) -> Principal | None:
-        return next((self.certificates[name] for name in names if name in self.certificates), None)
+    async def find_service_by_certificate(self, names: Sequence[str]) -> PlatformService | None:
+        for name in names:
+            if (principal := self.certificates.get(name)) is not None:
+                _, keys = self.service_keys.get(principal.name, (None, ()))
+                return PlatformService(principal=principal, certificate=name, public_keys=keys)
+        return None
 
-    async def find_service_key(self, name: str) -> tuple[Principal, str] | None:
-        return self.service_keys.get(name)
+    async def find_service_with_keys(self, name: str) -> PlatformService | None:
+        if name not in self.service_keys:
+            return None
+        principal, keys = self.service_keys[name]
+        certificates = (each for each, owner in self.certificates.items() if owner.name == name)
+        return PlatformService(principal=principal, certificate=next(certificates, ""), public_keys=keys)
 
     async def find_share(self, principal: Principal, share: str) -> Share | None:
         visible = (each for each in self.shares if principal.may_see(fold(each.name)))
@@ -120,13 +129,13 @@ class RecordingCatalogStore:
         self.calls.append("find_recipient")
         return await self._store.find_recipient(name)
 
-    async def find_service_by_certificate(self, names: Sequence[str]) -> Principal | None:
+    async def find_service_by_certificate(self, names: Sequence[str]) -> PlatformService | None:
         self.calls.append("find_service_by_certificate")
         return await self._store.find_service_by_certificate(names)
 
-    async def find_service_key(self, name: str) -> tuple[Principal, str] | None:
-        self.calls.append("find_service_key")
-        return await self._store.find_service_key(name)
+    async def find_service_with_keys(self, name: str) -> PlatformService | None:
+        self.calls.append("find_service_with_keys")
+        return await self._store.find_service_with_keys(name)
 
     async def find_share(self, principal: Principal, share: str) -> Share | None:
         self.calls.append("find_share")

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.component(BUF)
 
 @pytest.fixture
 def repository(tmp_path):
-    return Repository(tmp_path, "proto", "gateway", "deploy/dev", "docs", ".ci")
+    return Repository.of(tmp_path, "proto", "gateway", "deploy/dev", "docs", ".ci")
 
 
 def test_the_reference_is_what_the_protos_and_the_code_say(repository):

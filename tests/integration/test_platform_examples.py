@@ -29,13 +29,13 @@ pytestmark = pytest.mark.component(SPLIT)
 PRINCIPALS = [
     {"name": "billing", "certificate": "spiffe://sluice.test/billing", "shares": ["sample", "lake"]},
     {"name": "broker", "certificate": "spiffe://sluice.test/broker", "permissions": ["actForRecipients"]},
-    {"name": "reports", "publicKey": PUBLIC_PEM, "shares": ["sample"]},
-    # Enough for a table, but not at once.
+    {"name": "reports", "publicKeys": [PUBLIC_PEM], "shares": ["sample"]},
+    # Enough for a table, but not at once: however slow the machine is, the next call comes too early.
     {
         "name": "throttled",
         "certificate": "spiffe://sluice.test/throttled",
         "shares": ["sample"],
-        "rate": {"requestsPerSecond": 2, "burst": 1},
+        "rate": {"requestsPerSecond": 0.5, "burst": 1},
     },
     {
         "name": "reader-of-logs",

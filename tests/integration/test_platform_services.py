@@ -13,6 +13,7 @@ import jwt
 import pytest
 import yaml
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from grpc import aio
 
 from gateway import errors
@@ -32,6 +33,9 @@ from tests.integration.platform_services import KEY, PUBLIC_PEM
 
 pytestmark = pytest.mark.component(SPLIT)
 
+OLD_KEY = Ed25519PrivateKey.generate()
+OLD_PEM = OLD_KEY.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+
 
 @pytest.fixture(scope="module")
 def deployment(tmp_path_factory, settings) -> Iterator[Deployment]:
@@ -42,7 +46,13 @@ def deployment(tmp_path_factory, settings) -> Iterator[Deployment]:
             "certificate": "spiffe://sluice.test/broker",
             "permissions": ["actForRecipients"],
         },
-        {"name": "reports", "publicKey": PUBLIC_PEM, "shares": ["sample"]},
+        {"name": "reports", "publicKeys": [OLD_PEM, PUBLIC_PEM], "shares": ["sample"]},
+        {
+            "name": "both",
+            "certificate": "spiffe://sluice.test/both",
+            "publicKeys": [PUBLIC_PEM],
+            "shares": ["sample"],
+        },
     ]
     with split(tmp_path_factory.mktemp("platform"), settings | {"principals": principals}) as running:
         yield running
@@ -127,18 +137,43 @@ async def test_a_certificate_that_names_no_principal_gets_nothing(as_service):
     assert isinstance(await as_service("stranger").refused(), errors.Unauthenticated)
 
 
-async def test_a_service_may_prove_itself_by_a_jwt(as_service):
-    stranger = as_service("stranger")
+def bearing(
+    name: str, audience: str = "gateway.v1.Catalog", key: Ed25519PrivateKey = KEY
+) -> tuple[tuple[str, str], ...]:
+    """Return what a service sends along that signs a JWT."""
     now = datetime.now(UTC)
-    claims = {"sub": "reports", "aud": "sluice", "iat": now, "exp": now + timedelta(minutes=5)}
-    token = jwt.encode(claims, KEY, algorithm="EdDSA")
-    forged = jwt.encode(claims, Ed25519PrivateKey.generate(), algorithm="EdDSA")
+    claims = {"sub": name, "aud": audience, "iat": now, "exp": now + timedelta(minutes=5)}
+    return (("authorization", f"Bearer {jwt.encode(claims, key, algorithm='EdDSA')}"),)
 
-    resolved = await stranger.resolve(metadata=(("authorization", f"Bearer {token}"),))
 
-    assert resolved.principal == "reports"
-    refusal = await stranger.refused(metadata=(("authorization", f"Bearer {forged}"),))
+async def test_a_service_may_prove_itself_by_a_jwt_of_any_of_its_keys(as_service):
+    stranger = as_service("stranger")
+
+    for key in (OLD_KEY, KEY):
+        assert (await stranger.resolve(metadata=bearing("reports", key=key))).principal == "reports"
+    refusal = await stranger.refused(metadata=bearing("reports", key=Ed25519PrivateKey.generate()))
     assert isinstance(refusal, errors.Unauthenticated)
+
+
+async def test_a_jwt_that_was_sent_to_one_service_is_refused_by_the_others(as_service):
+    # Presign, which was sent the token and has a certificate of its own, goes to the catalog with both.
+    presign = as_service("presign")
+    for_presign = bearing("reports", "gateway.v1.Presign")
+    assert isinstance(await presign.refused(metadata=for_presign), errors.Unauthenticated)
+
+    _, grant = (await presign.resolve(metadata=bearing("reports"))).grants
+    stub = PresignStub(presign.channel("presign"))
+    asked = presign_pb2.SignRequest(grant=grant, paths=b"a.parquet")
+    await stub.Sign(asked, metadata=for_presign)
+    with pytest.raises(aio.AioRpcError) as caught:
+        await stub.Sign(asked, metadata=bearing("reports"))
+    assert isinstance(to_error(caught.value), errors.Unauthenticated)
+
+
+async def test_a_service_that_is_known_by_both_is_known_by_neither_alone(as_service):
+    assert (await as_service("both").resolve(metadata=bearing("both"))).principal == "both"
+    assert isinstance(await as_service("both").refused(), errors.Unauthenticated)
+    assert isinstance(await as_service("stranger").refused(metadata=bearing("both")), errors.Unauthenticated)
 
 
 async def test_what_a_service_was_given_is_in_the_catalogs_audit_log(as_service, deployment):

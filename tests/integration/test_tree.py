@@ -13,7 +13,7 @@ CHECK = ".ci/check-tree"
 
 @pytest.fixture
 def repository(tmp_path):
-    repository = Repository(tmp_path / "checkout", ".ci")
+    repository = Repository.of(tmp_path / "checkout", ".ci")
     (repository.path / "requirements.txt").write_text("polars==2.1.0 \\\n    --hash=sha256:00\n")
     return repository
 

@@ -59,10 +59,10 @@ def _check_principals(config: Config, report: Report) -> None:
         if principal.certificate:
             place = (*path, "certificate")
             certificates.add(principal.certificate, place, principal.certificate)
-        if principal.public_key:
-            _check_public_key(principal.public_key, (*path, "publicKey"), report)
-        if not principal.certificate and not principal.public_key:
-            report.fault(path, "has neither certificate nor publicKey, so nobody could be recognised as it")
+        for index, key in enumerate(principal.public_keys):
+            _check_public_key(key, (*path, "publicKeys", index), report)
+        if not principal.certificate and not principal.public_keys:
+            report.fault(path, "has neither certificate nor publicKeys, so nobody could be recognised as it")
         _check_shares(principal, path, known, report)
         _check_methods(principal, path, report)
 

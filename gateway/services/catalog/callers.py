@@ -14,6 +14,9 @@ from gateway.rpc.peer import Peer
 from gateway.services.catalog.quoting import quoted
 from gateway.v1 import catalog_pb2 as pb
 
+# What tokens for this service name as their audience.
+CATALOG: Final = pb.DESCRIPTOR.services_by_name["Catalog"].full_name
+
 # What a platform service must be permitted, by what it presents.
 _NEEDED: Final = {
     "token_sha256": Permission.EDGE,
@@ -66,7 +69,7 @@ class Callers:
 
     async def meet(self, peer: Peer) -> Visitor:
         """Return who calls; raise when it claims to be a platform service and is none of ours."""
-        return Visitor(local=peer.local, service=await self._services.identify(peer))
+        return Visitor(local=peer.local, service=await self._services.identify(peer, CATALOG))
 
     async def identify(self, visitor: Visitor, caller: pb.Caller) -> Asker:
         """Return whom the visitor asks for; raise when that is nobody, or not the visitor's to ask for."""

@@ -63,5 +63,19 @@ def test_what_is_no_grant_key_is_refused(text):
 
 @pytest.mark.parametrize("text", ["", "x", private_pem(ED25519)])
 def test_what_is_no_public_key_is_refused(text):
-    with pytest.raises(ValueError, match="must be a public key"):
+    with pytest.raises(ValueError, match="must be one public key"):
         parse_verification_key(text)
+
+
+@pytest.mark.parametrize("more", [public_pem(P256), "and more"], ids=["a second key", "words"])
+def test_what_would_be_left_unread_after_a_key_is_refused(more):
+    with pytest.raises(ValueError, match="a second one is an entry of its own"):
+        parse_verification_key(public_pem(ED25519) + more)
+    with pytest.raises(ValueError, match="Ed25519 public key"):
+        parse_public_key(public_pem(ED25519) + more)
+    with pytest.raises(ValueError, match="Ed25519 private key"):
+        parse_private_key(private_pem(ED25519) + more)
+
+
+def test_blank_lines_after_a_key_and_words_before_it_are_nothing():
+    assert parse_verification_key(f"of 2026\n{public_pem(ED25519)}\n \n") == ED25519.public_key()

@@ -195,6 +195,20 @@ def test_what_was_prepared_is_kept_until_it_is_to_be_made_anew(generated, capsys
     assert (generated / "acme.share").read_text() == token
 
 
+@pytest.mark.parametrize("name", SERVICES)
+def test_folders_in_memory_are_laid_over_what_everybody_may_write(name):
+    # Over another, it would have that one's mode and be root's.
+    assert set(SERVICES[name].get("tmpfs", ())) <= {"/tmp"}
+
+
+@pytest.mark.parametrize("name", SERVING)
+def test_a_process_can_write_its_state(name):
+    service = SERVING[name]
+    state = service["environment"].get("SLUICE_STATE_DIR", "/var/lib/sluice")
+    written = {volume["target"] for volume in service["volumes"] if not volume.get("read_only")}
+    assert state in written or any(state.startswith(f"{place}/") for place in service["tmpfs"])
+
+
 def test_where_processes_write_there_is_a_folder(generated):
     assert all((generated / name).is_dir() for name in WRITTEN)
     assert (generated.parent / ".env").read_text().startswith("SLUICE_USER=")

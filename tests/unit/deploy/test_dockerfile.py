@@ -84,10 +84,16 @@ def test_an_image_ends_as_a_user_by_number_who_is_not_root(name):
 @pytest.mark.parametrize("name", FINAL)
 def test_an_image_says_how_it_is_started_stopped_and_found_healthy(name):
     last = {entry.keyword: entry for entry in lineage(name)}
-    assert last["ENTRYPOINT"].words() == ["sluice"]
+    assert last["ENTRYPOINT"].words() == ["tini", "-s", "--", "sluice"]
     assert last["CMD"].is_exec
     assert last["STOPSIGNAL"].text == "SIGTERM"
     assert last["HEALTHCHECK"].text == 'CMD ["sluice", "health"]'
+
+
+@pytest.mark.parametrize("name", FINAL)
+def test_what_an_image_is_started_with_is_installed_in_it(name):
+    runs = " ".join(entry.text for entry in lineage(name) if entry.keyword == "RUN")
+    assert "--no-install-recommends tini " in runs
 
 
 @pytest.mark.parametrize("name", FINAL)

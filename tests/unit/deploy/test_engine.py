@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,19 @@ def test_a_container_is_told_another_user_command_and_environment(image):
     container = Container(image=image, root=Path("/mnt"), user="5", command=["version"], env={"A": "b c"})
     assert "--reuid 5 --regid 5 " in words(container)
     assert words(container).endswith(" 'A=b c' sluice version")
+
+
+def test_a_folder_in_memory_is_roots_with_the_mode_of_what_it_is_laid_over(image, tmp_path):
+    script = Container(image=image, root=tmp_path, tmpfs=["/state", "/new"]).command_line()[-1].splitlines()
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state").chmod(0o770)
+    lines = [line for line in script if "$mode" in line or "mode=$(" in line]
+    spoken = "; ".join(lines).replace("mount -t", "echo mount -t")
+    said = subprocess.run(["sh", "-euc", spoken], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines() == [
+        f"mount -t tmpfs -o mode=0770,nosuid,nodev,noexec tmpfs {tmp_path}/state",
+        f"mount -t tmpfs -o mode=01777,nosuid,nodev,noexec tmpfs {tmp_path}/new",
+    ]
 
 
 def test_a_health_check_runs_in_the_surroundings_of_its_container(image):

@@ -1,17 +1,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from gateway.domain.allowance import UNBOUNDED, Allowance
 from gateway.domain.audit import AuditKind
 from gateway.domain.rate import Rate
 from gateway.errors import PermissionDenied, Throttled, Unauthenticated
-from gateway.rpc.admission import Gate
+from gateway.rpc.admission import STRANGERS, Gate
 from gateway.rpc.rate import LocalBuckets
 from tests.fakes.audit import FakeAuditLog
 from tests.fakes.callers import FakeCallerMetrics, service
@@ -42,7 +46,7 @@ class Entrance:
             pass
 
     def enter(self, method: str = "Presign.Sign", names: Any = ("billing",), **context: Any) -> Any:
-        caller: Any = FakeContext(remote="ipv4:10.0.0.1:1", certificate_names=names, **context)
+        caller: Any = FakeContext(**{"remote": "ipv4:10.0.0.1:1", "certificate_names": names, **context})
         return self.gate.entered(method, caller)
 
 
@@ -176,8 +180,81 @@ async def test_a_stranger_is_refused_where_services_are_configured(method):
     assert entrance.metrics.refused == [("", "identity")]
 
 
-async def test_the_catalog_refuses_strangers_itself():
-    await Entrance().call("Catalog.Resolve", names=("stranger",))
+async def test_the_catalog_refuses_strangers_itself_and_they_are_counted_here():
+    entrance = Entrance()
+
+    await entrance.call("Catalog.Resolve", names=("stranger",))
+
+    assert entrance.metrics.refused == [("", "identity")]
+
+
+BAD_TOKEN = {"authorization": "Bearer x"}
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["services", "no services"])
+@pytest.mark.parametrize(
+    "caller",
+    [
+        {"names": ("stranger",)},
+        # Whoever has a good certificate is a stranger too with a token that is not.
+        {"names": ("billing",), "metadata": BAD_TOKEN},
+        {"names": (), "metadata": BAD_TOKEN},
+    ],
+    ids=["by certificate", "by a bad token", "by address"],
+)
+async def test_strangers_reach_the_catalog_so_often_and_no_oftener(caller, known):
+    entrance = Entrance(Allowance(rate=RATE, methods=frozenset()), known=known)
+
+    reached = 0
+    for _ in range(1000):
+        with suppress(Throttled):
+            await entrance.call("Catalog.Resolve", **caller)
+            reached += 1
+
+    assert reached == STRANGERS.burst
+    assert entrance.metrics.refused == [("", "identity")] * 1000
+    with pytest.raises(Throttled) as caught:
+        await entrance.call("Catalog.Resolve", **caller)
+    entrance.clock.now += caught.value.retry_after + timedelta(milliseconds=1)
+    await entrance.call("Catalog.Resolve", **caller)
+
+
+async def test_what_strangers_do_costs_services_and_other_strangers_nothing():
+    entrance = Entrance(Allowance(rate=RATE))
+
+    for _ in range(STRANGERS.burst):
+        await entrance.call("Catalog.Resolve", names=("stranger",))
+        await entrance.call("Catalog.Resolve", names=("billing",), metadata=BAD_TOKEN)
+
+    await entrance.call("Catalog.Resolve", names=("another",))
+    await entrance.call("Catalog.Resolve", names=("billing",))
+
+
+async def test_a_stranger_is_one_over_all_services_and_ports():
+    entrance = Entrance()
+
+    for port in range(STRANGERS.burst):
+        with pytest.raises(Unauthenticated):
+            await entrance.call(names=(), metadata=BAD_TOKEN, remote=f"ipv4:10.0.0.1:{port}")
+
+    with pytest.raises(Throttled):
+        await entrance.call("Catalog.Resolve", names=(), metadata=BAD_TOKEN)
+    await entrance.call("Catalog.Resolve", names=(), metadata=BAD_TOKEN, remote="ipv4:10.0.0.2:1")
+
+
+async def test_a_token_is_for_the_service_whose_method_is_called():
+    entrance = Entrance()
+    key = Ed25519PrivateKey.generate()
+    pem = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+    entrance.store.service_keys = {"reports": (service("reports"), (pem,))}
+    now = int(entrance.clock.now.timestamp())
+    claims = {"sub": "reports", "aud": "gateway.v1.Presign", "iat": now, "exp": now + 60}
+    sent = {"authorization": f"Bearer {jwt.encode(claims, key, algorithm='EdDSA')}"}
+
+    await entrance.call("Presign.Sign", names=("mesh",), metadata=sent)
+    for method in ("Snapshot.Query", "Vending.Issue"):
+        with pytest.raises(Unauthenticated, match="token"):
+            await entrance.call(method, names=("mesh",), metadata=sent)
 
 
 async def test_where_no_service_is_configured_grants_alone_decide():

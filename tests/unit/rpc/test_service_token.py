@@ -25,7 +25,8 @@ EDDSA = Ed25519PrivateKey.generate()
 RSA = rsa.generate_private_key(65537, 2048)
 ES256 = ec.generate_private_key(ec.SECP256R1())
 NOW = int(NOON.timestamp())
-CLAIMS: dict[str, Any] = {"sub": "lineage", "aud": "sluice", "iat": NOW, "exp": NOW + 300}
+PRESIGN, CATALOG = "gateway.v1.Presign", "gateway.v1.Catalog"
+CLAIMS: dict[str, Any] = {"sub": "lineage", "aud": PRESIGN, "iat": NOW, "exp": NOW + 300}
 LINEAGE = Principal(name="lineage", kind=PrincipalKind.SERVICE, shares=frozenset())
 
 
@@ -34,8 +35,12 @@ def pem_of(key: Any) -> str:
     return public.decode()
 
 
+def pems_of(*keys: Any) -> tuple[str, ...]:
+    return tuple(pem_of(key) for key in keys)
+
+
 def tokens_of(*keys: Any, pem: str = "") -> ServiceTokens:
-    store = FakeCatalogStore(service_keys={"lineage": (LINEAGE, pem or pem_of(keys[0]))})
+    store = FakeCatalogStore(service_keys={"lineage": (LINEAGE, (pem,) if pem else pems_of(*keys))})
     return ServiceTokens(store, FakeClock())
 
 
@@ -50,12 +55,30 @@ def sign(key: Any, algorithm: str, **changes: Any) -> str:
 )
 async def test_a_token_signed_by_the_configured_key_finds_its_service(key, algorithm):
     tokens = tokens_of(key)
-    assert await tokens.identify(sign(key, algorithm)) == LINEAGE
-    assert await tokens.identify(sign(key, algorithm, exp=NOW + 9)) == LINEAGE
+    assert (await tokens.identify(sign(key, algorithm), PRESIGN)).principal == LINEAGE
+    assert (await tokens.identify(sign(key, algorithm, exp=NOW + 9), PRESIGN)).principal == LINEAGE
 
 
-async def test_an_audience_among_others_is_ours_too():
-    assert await tokens_of(EDDSA).identify(sign(EDDSA, "EdDSA", aud=["other", "sluice"])) == LINEAGE
+async def test_a_list_of_one_audience_is_that_audience():
+    token = sign(EDDSA, "EdDSA", aud=[PRESIGN])
+    assert (await tokens_of(EDDSA).identify(token, PRESIGN)).principal == LINEAGE
+
+
+# Presign was sent the first, and has it still.
+@pytest.mark.parametrize(
+    "audience", [PRESIGN, [PRESIGN], [PRESIGN, CATALOG], [CATALOG, "other"], "sluice"], ids=str
+)
+async def test_a_token_that_another_service_holds_is_refused(audience):
+    with pytest.raises(Unauthenticated, match=r"for the audience 'gateway\.v1\.Catalog' alone"):
+        await tokens_of(EDDSA).identify(sign(EDDSA, "EdDSA", aud=audience), CATALOG)
+
+
+async def test_a_token_that_was_verified_for_a_service_is_refused_by_another_of_the_same_process():
+    tokens, token = tokens_of(EDDSA), sign(EDDSA, "EdDSA")
+    for _ in range(2):
+        await tokens.identify(token, PRESIGN)
+        with pytest.raises(Unauthenticated):
+            await tokens.identify(token, CATALOG)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +109,7 @@ async def test_an_audience_among_others_is_ours_too():
 )
 async def test_a_token_with_a_claim_that_does_not_hold_is_refused(changes):
     with pytest.raises(Unauthenticated):
-        await tokens_of(EDDSA).identify(sign(EDDSA, "EdDSA", **changes))
+        await tokens_of(EDDSA).identify(sign(EDDSA, "EdDSA", **changes), PRESIGN)
 
 
 @pytest.mark.parametrize("claim", ["sub", "aud", "iat", "exp"])
@@ -94,29 +117,29 @@ async def test_a_token_without_a_claim_is_refused(claim):
     claims = {name: value for name, value in CLAIMS.items() if name != claim}
     token = jwt.PyJWS().encode(json.dumps(claims).encode(), EDDSA, algorithm="EdDSA")
     with pytest.raises(Unauthenticated):
-        await tokens_of(EDDSA).identify(token)
+        await tokens_of(EDDSA).identify(token, PRESIGN)
 
 
 @pytest.mark.parametrize(
     "changes", [{"iat": NOW + 5}, {"iat": NOW - 3600}, {"exp": NOW + 1}, {"nbf": NOW + 5}]
 )
 async def test_a_token_at_the_edge_of_its_time_is_believed(changes):
-    assert await tokens_of(EDDSA).identify(sign(EDDSA, "EdDSA", **changes)) == LINEAGE
+    assert (await tokens_of(EDDSA).identify(sign(EDDSA, "EdDSA", **changes), PRESIGN)).principal == LINEAGE
 
 
 async def test_a_token_that_would_live_for_days_is_believed_for_an_hour():
     tokens = tokens_of(EDDSA)
     token = sign(EDDSA, "EdDSA", exp=NOW + 90 * 86400)
-    assert await tokens.identify(token) == LINEAGE
+    assert (await tokens.identify(token, PRESIGN)).principal == LINEAGE
     assert isinstance(tokens._clock, FakeClock)
     tokens._clock.now += timedelta(hours=1, seconds=1)
     with pytest.raises(Unauthenticated):
-        await tokens.identify(token)
+        await tokens.identify(token, PRESIGN)
 
 
 async def test_a_token_signed_by_another_key_is_refused():
     with pytest.raises(Unauthenticated):
-        await tokens_of(EDDSA).identify(sign(Ed25519PrivateKey.generate(), "EdDSA"))
+        await tokens_of(EDDSA).identify(sign(Ed25519PrivateKey.generate(), "EdDSA"), PRESIGN)
 
 
 # The configured key as a shared secret, which everybody knows.
@@ -129,7 +152,7 @@ async def test_the_public_key_is_not_taken_for_a_shared_secret(key):
     )
     token = b".".join([signed, base64.urlsafe_b64encode(signature).rstrip(b"=")]).decode()
     with pytest.raises(Unauthenticated):
-        await tokens_of(key).identify(token)
+        await tokens_of(key).identify(token, PRESIGN)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +161,7 @@ async def test_the_public_key_is_not_taken_for_a_shared_secret(key):
 async def test_no_other_algorithm_is_believed(key, algorithm):
     token = sign("" if algorithm == "none" else key, algorithm)
     with pytest.raises(Unauthenticated):
-        await tokens_of(key).identify(token)
+        await tokens_of(key).identify(token, PRESIGN)
 
 
 P384 = ec.generate_private_key(ec.SECP384R1())
@@ -148,13 +171,13 @@ ED448 = Ed448PrivateKey.generate()
 @pytest.mark.parametrize(("key", "algorithm"), [(P384, "ES384"), (ED448, "EdDSA")], ids=["P-384", "Ed448"])
 async def test_a_key_of_a_kind_that_is_not_supported_verifies_nothing(key, algorithm):
     with pytest.raises(Unauthenticated):
-        await tokens_of(key).identify(sign(key, algorithm))
+        await tokens_of(key).identify(sign(key, algorithm), PRESIGN)
 
 
 @pytest.mark.parametrize("pem", ["not a key", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"])
 async def test_a_broken_key_verifies_nothing(pem):
     with pytest.raises(Unauthenticated):
-        await tokens_of(pem=pem).identify(sign(EDDSA, "EdDSA"))
+        await tokens_of(pem=pem).identify(sign(EDDSA, "EdDSA"), PRESIGN)
 
 
 async def test_a_weak_rsa_key_verifies_nothing():
@@ -163,14 +186,14 @@ async def test_a_weak_rsa_key_verifies_nothing():
     with pytest.warns(jwt.InsecureKeyLengthWarning):
         token = sign(weak, "RS256")
     with pytest.raises(Unauthenticated):
-        await tokens.identify(token)
+        await tokens.identify(token, PRESIGN)
 
 
 @settings(deadline=None)
 @given(st.text())
 async def test_any_text_is_refused_as_unauthenticated(token):
     with pytest.raises(Unauthenticated):
-        await tokens_of(EDDSA).identify(token)
+        await tokens_of(EDDSA).identify(token, PRESIGN)
 
 
 async def test_all_refusals_sound_alike_and_quote_nothing():
@@ -183,20 +206,41 @@ async def test_all_refusals_sound_alike_and_quote_nothing():
         "x" * 20_000,
     ):
         with pytest.raises(Unauthenticated) as caught:
-            await tokens_of(EDDSA).identify(token)
+            await tokens_of(EDDSA).identify(token, PRESIGN)
         messages.add(caught.value.message)
     assert len(messages) == 1
     assert "lineage" not in messages.pop()
 
 
 async def test_a_rotated_key_is_used_from_the_next_token_on():
-    store = FakeCatalogStore(service_keys={"lineage": (LINEAGE, pem_of(EDDSA))})
+    store = FakeCatalogStore(service_keys={"lineage": (LINEAGE, pems_of(EDDSA))})
     tokens = ServiceTokens(store, FakeClock())
-    assert await tokens.identify(sign(EDDSA, "EdDSA")) == LINEAGE
-    store.service_keys["lineage"] = (LINEAGE, pem_of(ES256))
+    assert (await tokens.identify(sign(EDDSA, "EdDSA"), PRESIGN)).principal == LINEAGE
+    store.service_keys["lineage"] = (LINEAGE, pems_of(ES256))
     with pytest.raises(Unauthenticated):
-        await tokens.identify(sign(EDDSA, "EdDSA"))
-    assert await tokens.identify(sign(ES256, "ES256")) == LINEAGE
+        await tokens.identify(sign(EDDSA, "EdDSA"), PRESIGN)
+    assert (await tokens.identify(sign(ES256, "ES256"), PRESIGN)).principal == LINEAGE
+
+
+@pytest.mark.parametrize("keys", [(EDDSA, ES256), (ES256, EDDSA)], ids=["old first", "new first"])
+async def test_while_keys_are_rotated_each_of_them_verifies(keys):
+    tokens = tokens_of(*keys)
+    for _ in range(2):
+        assert (await tokens.identify(sign(EDDSA, "EdDSA", jti="1"), PRESIGN)).principal == LINEAGE
+        assert (await tokens.identify(sign(ES256, "ES256"), PRESIGN)).principal == LINEAGE
+    with pytest.raises(Unauthenticated):
+        await tokens.identify(sign(Ed25519PrivateKey.generate(), "EdDSA"), PRESIGN)
+
+
+async def test_a_key_that_was_taken_from_the_list_verifies_no_more():
+    store = FakeCatalogStore(service_keys={"lineage": (LINEAGE, pems_of(EDDSA, ES256))})
+    tokens, token = ServiceTokens(store, FakeClock()), sign(EDDSA, "EdDSA")
+    assert (await tokens.identify(token, PRESIGN)).principal == LINEAGE
+
+    store.service_keys["lineage"] = (LINEAGE, pems_of(ES256))
+
+    with pytest.raises(Unauthenticated):
+        await tokens.identify(token, PRESIGN)
 
 
 async def test_only_so_many_parsed_keys_are_kept(monkeypatch):
@@ -205,32 +249,32 @@ async def test_only_so_many_parsed_keys_are_kept(monkeypatch):
     tokens = ServiceTokens(store, FakeClock())
     for _ in range(5):
         key = Ed25519PrivateKey.generate()
-        store.service_keys["lineage"] = (LINEAGE, pem_of(key))
-        assert await tokens.identify(sign(key, "EdDSA")) == LINEAGE
+        store.service_keys["lineage"] = (LINEAGE, pems_of(key))
+        assert (await tokens.identify(sign(key, "EdDSA"), PRESIGN)).principal == LINEAGE
     assert len(tokens._keys) <= 2
 
 
 async def test_a_token_that_was_verified_before_is_refused_once_its_key_is_another():
-    store = FakeCatalogStore(service_keys={"lineage": (LINEAGE, pem_of(EDDSA))})
+    store = FakeCatalogStore(service_keys={"lineage": (LINEAGE, pems_of(EDDSA))})
     tokens, token = ServiceTokens(store, FakeClock()), sign(EDDSA, "EdDSA")
-    assert await tokens.identify(token) == LINEAGE
+    assert (await tokens.identify(token, PRESIGN)).principal == LINEAGE
 
-    store.service_keys = {"lineage": (LINEAGE, pem_of(Ed25519PrivateKey.generate()))}
+    store.service_keys = {"lineage": (LINEAGE, pems_of(Ed25519PrivateKey.generate()))}
 
     with pytest.raises(Unauthenticated):
-        await tokens.identify(token)
+        await tokens.identify(token, PRESIGN)
 
 
 async def test_a_token_that_was_verified_before_still_expires():
     clock = FakeClock()
-    store = FakeCatalogStore(service_keys={"lineage": (LINEAGE, pem_of(EDDSA))})
+    store = FakeCatalogStore(service_keys={"lineage": (LINEAGE, pems_of(EDDSA))})
     tokens, token = ServiceTokens(store, clock), sign(EDDSA, "EdDSA")
-    assert await tokens.identify(token) == LINEAGE
+    assert (await tokens.identify(token, PRESIGN)).principal == LINEAGE
 
     clock.now += timedelta(seconds=300)
 
     with pytest.raises(Unauthenticated):
-        await tokens.identify(token)
+        await tokens.identify(token, PRESIGN)
 
 
 async def test_as_many_tokens_are_remembered_as_there_is_room_for(monkeypatch):
@@ -238,6 +282,6 @@ async def test_as_many_tokens_are_remembered_as_there_is_room_for(monkeypatch):
     tokens = tokens_of(EDDSA)
 
     for number in range(5):
-        assert await tokens.identify(sign(EDDSA, "EdDSA", jti=str(number))) == LINEAGE
+        assert (await tokens.identify(sign(EDDSA, "EdDSA", jti=str(number)), PRESIGN)).principal == LINEAGE
 
     assert len(tokens._verified_claims) == 2

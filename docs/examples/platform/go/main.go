@@ -97,28 +97,47 @@ func readFiles(identity Identity, snapshotAddress, presignAddress string, grants
 
 	ctx, cancel := context.WithTimeout(context.Background(), streamTimeout)
 	defer cancel()
-	grant, err := Patiently(func(ctx context.Context) (string, error) {
-		return grants.For(ctx, pb.Audience_AUDIENCE_SNAPSHOT)
+	snapshot := pb.NewSnapshotClient(snapshotConnection)
+	opened, err := Patiently(func(resolving context.Context) (*pages, error) {
+		grant, err := grants.For(resolving, pb.Audience_AUDIENCE_SNAPSHOT)
+		if err != nil {
+			return nil, err
+		}
+		return openPages(ctx, snapshot, grant)
 	})
 	if err != nil {
 		return err
 	}
-	stream, err := pb.NewSnapshotClient(snapshotConnection).Query(ctx, &pb.QueryRequest{Grant: grant})
-	if err != nil {
-		return err
-	}
-	return printPages(stream, pb.NewPresignClient(presignConnection), grants)
+	return printPages(opened, pb.NewPresignClient(presignConnection), grants)
 }
 
-func printPages(stream pb.Snapshot_QueryClient, presign pb.PresignClient, grants *Grants) error {
+// pages is a stream with its first message, in place of which it would have been refused.
+type pages struct {
+	stream pb.Snapshot_QueryClient
+	first  *pb.QueryResponse
+}
+
+func openPages(ctx context.Context, snapshot pb.SnapshotClient, grant string) (*pages, error) {
+	stream, err := snapshot.Query(ctx, &pb.QueryRequest{Grant: grant})
+	if err != nil {
+		return nil, err
+	}
+	first, err := stream.Recv()
+	if err != nil {
+		return nil, NewFailure(err, stream.Trailer())
+	}
+	return &pages{stream, first}, nil
+}
+
+func printPages(opened *pages, presign pb.PresignClient, grants *Grants) error {
 	whole := false
-	for {
-		message, err := stream.Recv()
+	message, err := opened.first, error(nil)
+	for ; ; message, err = opened.stream.Recv() {
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return NewFailure(err, stream.Trailer())
+			return NewFailure(err, opened.stream.Trailer())
 		}
 		for _, group := range message.GetPage().GetGroups() {
 			if err := printURLs(presign, grants, group); err != nil {

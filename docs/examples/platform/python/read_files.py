@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import grpc
 from sluice import CALL_TIMEOUT, STREAM_TIMEOUT, Grant, explain, identity_of, parse_arguments, patiently
@@ -38,9 +39,14 @@ def main() -> int:
 def read_pages(channel: grpc.Channel, grant: Grant) -> Iterator[snapshot_pb2.FilePage]:
     """Yield the pages of the latest version; raise rather than end early."""
     stub = snapshot_pb2_grpc.SnapshotStub(channel)
-    request = snapshot_pb2.QueryRequest(grant=grant.token)
+
+    def begin() -> Iterator[snapshot_pb2.QueryResponse]:
+        messages = stub.Query(snapshot_pb2.QueryRequest(grant=grant.token), timeout=STREAM_TIMEOUT)
+        # A stream that is refused says so in place of its first message.
+        return chain((next(messages, snapshot_pb2.QueryResponse()),), messages)
+
     is_whole = False
-    for message in stub.Query(request, timeout=STREAM_TIMEOUT):
+    for message in patiently(begin):
         if message.HasField("page"):
             yield message.page
         is_whole = message.HasField("end")

@@ -53,20 +53,23 @@ class Identity:
 
 
 class TokenSource(grpc.AuthMetadataPlugin):
-    """Sends a JWT with every call, to every service; signs a new one before the old one ends."""
+    """Sends a JWT with every call, for the service that it calls; signs a new one before the old one ends."""
 
     def __init__(self, service: str, private_key: str) -> None:
         self._service = service
         self._private_key = private_key
-        self._token, self._renew_at = "", 0.0
+        self._tokens: dict[str, tuple[str, float]] = {}
 
     def __call__(self, context: grpc.AuthMetadataContext, callback: grpc.AuthMetadataPluginCallback) -> None:
+        # https://catalog:9400/gateway.v1.Catalog: what one service is sent is of no use at another.
+        audience = context.service_url.rpartition("/")[2]
+        token, renew_at = self._tokens.get(audience, ("", 0.0))
         now = time.time()
-        if now >= self._renew_at:
-            claims = {"sub": self._service, "aud": "sluice", "iat": int(now), "exp": int(now) + _TOKEN_LIFE}
-            self._token = jwt.encode(claims, self._private_key, algorithm="EdDSA")
-            self._renew_at = now + _TOKEN_LIFE / 2
-        callback((("authorization", f"Bearer {self._token}"),), None)
+        if now >= renew_at:
+            claims = {"sub": self._service, "aud": audience, "iat": int(now), "exp": int(now) + _TOKEN_LIFE}
+            token = jwt.encode(claims, self._private_key, algorithm="EdDSA")
+            self._tokens[audience] = token, now + _TOKEN_LIFE / 2
+        callback((("authorization", f"Bearer {token}"),), None)
 
 
 class Grant:

@@ -54,15 +54,15 @@ principals:
 - {name: a}
 - {name: b, certificate: spiffe://x/b}
 - {name: B, certificate: spiffe://x/b}
-- {name: c, publicKey: hunter2}
+- {name: c, publicKeys: [hunter2]}
 """)
     assert list(faults) == [
         "principals[0]",
         "principals[2].name",
         "principals[2].certificate",
-        "principals[3].publicKey",
+        "principals[3].publicKeys[0]",
     ]
-    assert "neither certificate nor publicKey" in faults["principals[0]"].message
+    assert "neither certificate nor publicKeys" in faults["principals[0]"].message
 
 
 @pytest.mark.parametrize(

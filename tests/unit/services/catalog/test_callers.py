@@ -59,7 +59,7 @@ def by_certificate(principal: Principal) -> Peer:
 
 def by_jwt(principal: Principal) -> Peer:
     now = int(NOON.timestamp())
-    claims = {"sub": principal.name, "aud": "sluice", "iat": now, "exp": now + 60}
+    claims = {"sub": f"{principal.name}-by-jwt", "aud": "gateway.v1.Catalog", "iat": now, "exp": now + 60}
     return Peer(local=False, bearer=jwt.PyJWS().encode(json.dumps(claims).encode(), KEY, algorithm="EdDSA"))
 
 
@@ -75,7 +75,8 @@ def store() -> RecordingCatalogStore:
             },
             identities={("https://id", "acme-job"): ACME, ("https://id", "gone-job"): GONE},
             certificates={f"spiffe://{each.name}": each for each in SERVICES},
-            service_keys={each.name: (each, PEM) for each in SERVICES},
+            # Known by one or the other, not by both together.
+            service_keys={f"{each.name}-by-jwt": (each, (PEM,)) for each in SERVICES},
         )
     )
 
@@ -173,6 +174,14 @@ async def test_a_certificate_of_no_service_is_refused_whatever_it_presents(ident
 async def test_a_token_that_is_not_valid_is_refused_even_with_a_good_certificate(identify, names):
     with pytest.raises(Unauthenticated, match="service's token"):
         await identify(Peer(local=False, certificate_names=names, bearer="bad"), TOKEN)
+
+
+async def test_a_token_that_was_sent_to_another_service_is_refused(identify):
+    now = int(NOON.timestamp())
+    claims = {"sub": "actor-by-jwt", "aud": "gateway.v1.Presign", "iat": now, "exp": now + 60}
+    stolen = jwt.PyJWS().encode(json.dumps(claims).encode(), KEY, algorithm="EdDSA")
+    with pytest.raises(Unauthenticated, match=r"for the audience 'gateway\.v1\.Catalog'"):
+        await identify(Peer(local=False, certificate_names=("spiffe://plain",), bearer=stolen), RECIPIENT)
 
 
 async def test_a_service_s_token_goes_before_the_certificate_of_what_stands_between(identify):
