@@ -198,3 +198,10 @@ def test_what_was_prepared_is_kept_until_it_is_to_be_made_anew(generated, capsys
 def test_where_processes_write_there_is_a_folder(generated):
     assert all((generated / name).is_dir() for name in WRITTEN)
     assert (generated.parent / ".env").read_text().startswith("SLUICE_USER=")
+
+
+def test_the_engine_that_health_checks_need_is_named_in_the_docs():
+    asked = [name for name, service in SERVICES.items() if "start_interval" in service.get("healthcheck", {})]
+    page = (ROOT / "docs" / "image.md").read_text().partition("## The compose stack")[2]
+    assert asked
+    assert "Docker Engine 25 or newer" in page.partition("\n## ")[0]
