@@ -204,4 +204,4 @@ def test_the_engine_that_health_checks_need_is_named_in_the_docs():
     asked = [name for name, service in SERVICES.items() if "start_interval" in service.get("healthcheck", {})]
     page = (ROOT / "docs" / "image.md").read_text().partition("## The compose stack")[2]
     assert asked
-    assert "Docker Engine 25 or newer" in page.partition("\n## ")[0]
+    assert "Docker Engine 25" in page.partition("\n## ")[0]
