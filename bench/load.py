@@ -26,6 +26,8 @@ class Load:
     token: str
     # Without a body: the calls that take one make do without.
     method: str = "GET"
+    # What of Content-Encoding is accepted; empty: the header is left out.
+    encoding: str = ""
     connections: int = 16
     seconds: float = 2.0
     warm_up: float = 0.5
@@ -114,8 +116,10 @@ def _is_whole(answer: bytes) -> bool:
 
 async def _run(load: Load) -> Outcome:
     url = urlsplit(load.url)
+    accept_encoding = f"Accept-Encoding: {load.encoding}\r\n" if load.encoding else ""
     request = (
         f"{load.method} {url.path}{'?' if url.query else ''}{url.query} HTTP/1.1\r\nHost: {url.netloc}\r\n"
+        f"{accept_encoding}"
         f"Authorization: Bearer {load.token}\r\nAccept: */*\r\nContent-Length: 0\r\n\r\n"
     ).encode()
     loop = asyncio.get_running_loop()

@@ -163,7 +163,8 @@ def _open_remote(settings: SparkSettings) -> SparkSession:
         session: SparkSession = builder.remote(settings.remote).create()
     except ImportError as exc:
         raise InvalidArgument(
-            f"a client for Spark Connect is not installed: pip install 'sluice-gateway[connect]': {exc}"
+            "a client for Spark Connect is not installed: pip install '.[connect]' in a checkout of Sluice: "
+            f"{exc}"
         ) from exc
     for name, value in {**_ANYWHERE, **settings.conf}.items():
         session.conf.set(name.removeprefix(_HADOOP), value)

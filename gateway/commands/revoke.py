@@ -138,7 +138,9 @@ class Revocation:
         if not sys.stdin.isatty():
             raise ConfigError([Fault(path="", message="give --yes to revoke without being asked")])
         print(describe(plan, edit=self._edits))
-        if input("\nGo on? [y/N] ").strip().lower() not in {"y", "yes"}:
+        # Not as input's own prompt: that goes to standard error, which may be kept in a file.
+        print("\nGo on? [y/N] ", end="", flush=True)
+        if input().strip().lower() not in {"y", "yes"}:
             raise KeyboardInterrupt
 
     def _edit(self, changes: Sequence[Change]) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -166,3 +168,32 @@ async def test_redis_that_is_not_there_is_said_so(tmp_path):
     assert not dropped.done
     assert "Redis cannot be reached" in dropped.words
     assert "no gateway serves what is there" in dropped.words
+
+
+@pytest.mark.slow
+def test_question_is_asked_on_the_terminal_while_standard_error_goes_to_a_file(tmp_path):
+    config, record = tmp_path / "server.yaml", tmp_path / "revocations.jsonl"
+    config.write_text(f"recipients: [{{name: acme, tokens: [{{hash: 'sha256:{'0' * 64}'}}], shares: []}}]\n")
+    command = [sys.executable, "-m", "gateway", "revoke", "acme", "--config", str(config)]
+    ours, theirs = os.openpty()
+    with record.open("wb") as errors:
+        revoking = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=errors)
+    os.close(theirs)
+    # The terminal keeps it until it is asked for.
+    os.write(ours, b"y\n")
+    shown = _read_terminal(ours)
+
+    assert revoking.wait(30) == 0, record.read_text()
+
+    assert "Go on? [y/N]" in shown
+    assert [json.loads(line)["principal"] for line in record.read_text().splitlines()] == ["acme"]
+
+
+def _read_terminal(descriptor: int) -> str:
+    """Return what is written to a terminal until everybody has left it."""
+    shown = b""
+    with suppress(OSError):
+        while piece := os.read(descriptor, 4096):
+            shown += piece
+    os.close(descriptor)
+    return shown.decode()

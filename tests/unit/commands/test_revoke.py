@@ -561,7 +561,7 @@ NEWCOMER = f"recipients:\n- name: newcomer\n  tokens: [{{hash: 'sha256:{'1' * 64
 
 
 def test_recipient_is_found_by_name_when_others_come_before_it_meanwhile(world, monkeypatch):
-    def answer(_: str) -> str:
+    def answer() -> str:
         world.file.write_text(CONFIG.replace("recipients:\n", NEWCOMER))
         return "y"
 
@@ -584,7 +584,7 @@ def test_recipient_is_found_by_name_when_others_come_before_it_meanwhile(world, 
     ],
 )
 def test_entry_that_was_changed_meanwhile_is_left_alone(world, monkeypatch, capsys, old, new):
-    def answer(_: str) -> str:
+    def answer() -> str:
         world.file.write_text(CONFIG.replace(old, new))
         return "y"
 

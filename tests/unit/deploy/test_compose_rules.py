@@ -212,3 +212,10 @@ def test_a_process_can_write_its_state(name):
 def test_where_processes_write_there_is_a_folder(generated):
     assert all((generated / name).is_dir() for name in WRITTEN)
     assert (generated.parent / ".env").read_text().startswith("SLUICE_USER=")
+
+
+def test_the_engine_that_health_checks_need_is_named_in_the_docs():
+    asked = [name for name, service in SERVICES.items() if "start_interval" in service.get("healthcheck", {})]
+    page = (ROOT / "docs" / "image.md").read_text().partition("## The compose stack")[2]
+    assert asked
+    assert "Docker Engine 25" in page.partition("\n## ")[0]
