@@ -18,7 +18,7 @@ from gateway.adapters.worker_metrics import Report, to_report
 
 # What a worker that is killed may have counted in vain.
 METRICS_INTERVAL: Final = timedelta(seconds=1)
-_SERVICES_INTERVAL: Final = timedelta(seconds=2)
+_SERVICES_INTERVAL: Final = timedelta(seconds=1)
 _MAX_LINE: Final = 64 * 1024 * 1024
 
 log = logging.getLogger(__name__)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import time
 
 from tests.deployments import Deployment
 from tests.http import eventually, raw_query, request
@@ -52,6 +54,29 @@ def test_the_audit_log_has_the_grant_before_the_answer_ends(deployment):
     assert TOKEN not in json.dumps(grant)
 
 
+def test_a_service_that_hangs_holds_up_nobody_who_asks_whether_the_edge_is_ready(deployment):
+    if "vending" not in deployment.processes:
+        return
+    ready, waits = f"{deployment.edge.metrics_url}/readyz", []
+
+    def says(status: str) -> bool:
+        began_at = time.monotonic()
+        answer = request(ready)
+        waits.append(time.monotonic() - began_at)
+        assert answer.status == 200
+        return bool(answer.json["status"] == status)
+
+    eventually(lambda: says("ok"))
+    deployment.processes["vending"].process.send_signal(signal.SIGSTOP)
+    try:
+        eventually(lambda: says("without vending"))
+    finally:
+        deployment.processes["vending"].process.send_signal(signal.SIGCONT)
+    eventually(lambda: says("ok"))
+    # A few milliseconds, and less than any proxy waits even where the machine is busy.
+    assert max(waits) < 1
+
+
 def test_a_service_that_is_gone_is_a_503_that_names_no_internals(deployment):
     if "snapshot" not in deployment.processes:
         return
@@ -66,9 +91,9 @@ def test_a_service_that_is_gone_is_a_503_that_names_no_internals(deployment):
     assert "127.0.0.1" not in answer.json["message"]
     assert request(f"{deployment.base_url}/shares", token=TOKEN).status == 200
     # Directories are served on, so the edge is ready; what it cannot do it says.
-    readiness = request(f"{deployment.edge.metrics_url}/readyz")
-    assert readiness.status == 200
-    assert readiness.json["status"] == "without snapshot"
+    ready = f"{deployment.edge.metrics_url}/readyz"
+    eventually(lambda: request(ready).json["status"] == "without snapshot")
+    assert request(ready).status == 200
     deployment.processes.pop("snapshot")
 
 

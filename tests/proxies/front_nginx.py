@@ -18,6 +18,8 @@ from tests.stores.process import listens, running
 _TEMPORARY = "".join(
     f"    {kind}_temp_path temp/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 )
+# Started by root, its workers would be another user, to whom a test's directory is closed.
+AS_WHO_STARTS_IT = "user root; " if os.geteuid() == 0 else ""
 
 
 @contextmanager
@@ -30,10 +32,11 @@ def nginx_front(
     changes: Mapping[str, str] | None = None,
 ) -> Iterator[Front]:
     place_nginx(directory, ports, edges, authority, changes)
-    # Started by root, its workers would be another user, to whom this directory is closed.
-    user = "user root; " if os.geteuid() == 0 else ""
+    # As in nginx' own images.
+    (directory / "log" / "access.log").symlink_to("/dev/stdout")
+    (directory / "log" / "error.log").symlink_to("/dev/stderr")
     with running(
-        [*nginx_command(directory), "-g", f"{user}daemon off;"],
+        [*nginx_command(directory), "-g", f"{AS_WHO_STARTS_IT}daemon off;"],
         log_file=directory / "output",
         ready=lambda: listens(ports.recipients) and listens(ports.health),
     ) as server:
@@ -55,13 +58,15 @@ def place_nginx(
     own = {
         "worker_processes auto": "worker_processes 1",
         "/run/nginx.pid": "nginx.pid",
+        "/var/log/nginx/": f"{directory}/log/",
         "http {\n": f"http {{\n{_TEMPORARY}",
         "listen 8443": f"listen 127.0.0.1:{ports.recipients}",
         "listen 8081": f"listen 127.0.0.1:{ports.health}",
     }
     place("nginx", directory, authority, own | dict(changes or {}))
     put_nginx_edges(directory, edges)
-    (directory / "temp").mkdir(exist_ok=True)
+    for name in ("temp", "log"):
+        (directory / name).mkdir(exist_ok=True)
 
 
 def reload_nginx(front: Front) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Literal
 
+from gateway.config.schema import TlsConfig
 from tests.deployments import free_port
 from tests.proxies.front import EdgeAddress
 
@@ -35,17 +38,27 @@ class RecordingEdge:
     asked: list[Asked] = field(default_factory=list)
     fault: Fault = ""
     is_ready: bool = True
+    # How long it takes to say whether it is ready.
+    hesitation: float = 0
 
     def reset(self) -> None:
         self.asked.clear()
-        self.fault, self.is_ready = "", True
+        self.fault, self.is_ready, self.hesitation = "", True, 0
 
 
 @contextmanager
-def recording_edge() -> Iterator[RecordingEdge]:
+def recording_edge(
+    certificate: TlsConfig | None = None, health_port: int | None = None
+) -> Iterator[RecordingEdge]:
+    """Run one, which says itself that it is ready unless another does; over TLS if it has a certificate."""
     port = free_port()
     server = _Server(("127.0.0.1", port), _Handler)
-    server.edge = RecordingEdge(EdgeAddress(port, port))
+    if certificate is not None:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(certificate.certificate, certificate.key)
+        # In the connection's own thread: a client that says nothing must not hold up the next one.
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    server.edge = RecordingEdge(EdgeAddress(port, port if health_port is None else health_port))
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:
@@ -72,6 +85,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         edge = self.server.edge
         if self.path == "/readyz":
+            time.sleep(edge.hesitation)
             self._answer(200 if edge.is_ready else 503)
             return
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -82,7 +96,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self._answer(200, declared=len(ANSWER) + (edge.fault == "within the answer"))
 
-    do_POST = do_HEAD = do_GET  # noqa: N815 -- the names that the base class looks for
+    do_POST = do_PUT = do_DELETE = do_HEAD = do_GET  # noqa: N815 -- the names that the base class looks for
 
     def log_message(self, *args: object) -> None:
         """Keep quiet."""

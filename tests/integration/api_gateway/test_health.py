@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import ExitStack
+
 import pytest
 
 from tests.components import ENVOY
 from tests.http import eventually, request
+from tests.integration.api_gateway.conftest import new_ports
 from tests.proxies.front import PREFIX, Front
 
 pytestmark = pytest.mark.parametrize(
@@ -41,6 +45,35 @@ def test_when_none_is_ready_they_are_asked_nevertheless(recording_front: Front, 
     assert health_of(recording_front) == 503
     # What they can still do they do, and what they cannot they say themselves.
     assert recording_front.ask(f"{PREFIX}/shares").status == 200
+
+
+def test_an_edge_that_takes_its_time_to_answer_is_not_left_alone(recording_front: Front, recorded) -> None:
+    eventually(lambda: unhealthy(recording_front) == 0)
+    for edge in recorded:
+        edge.hesitation = 2
+    # Two checks, which would both have to fail, and the pauses before them.
+    until = time.monotonic() + 9
+    while time.monotonic() < until:
+        assert unhealthy(recording_front) == 0
+        assert health_of(recording_front) == 200
+        time.sleep(0.2)
+
+
+def test_a_flood_of_connections_leaves_its_health_to_be_asked_for(
+    start, recorded, authority, tmp_path
+) -> None:
+    changes = {"max_active_downstream_connections: 10000": "max_active_downstream_connections: 3"}
+    addresses = [edge.address for edge in recorded]
+    with (
+        start(tmp_path / "front", new_ports(), addresses, authority, changes=changes) as front,
+        ExitStack() as stack,
+    ):
+        with pytest.raises(OSError):  # noqa: PT011, PT012 -- which one is a matter of how far it has come
+            for _ in range(10):
+                idle = front.connect()
+                stack.callback(idle.close)
+                idle.connect()
+        assert [health_of(front) for _ in range(5)] == [200] * 5
 
 
 def test_an_envoy_that_is_being_drained_says_so_and_serves_on(recording_front: Front, recorded) -> None:

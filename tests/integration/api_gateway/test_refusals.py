@@ -13,6 +13,8 @@ from tests.http import Answer, eventually
 from tests.http import request as ask
 from tests.integration.api_gateway.conftest import new_ports
 from tests.integration.api_gateway.exchange import exchange
+from tests.integration.api_gateway.test_behind_a_load_balancer import CHANGES as BEHIND_A_LOAD_BALANCER
+from tests.integration.api_gateway.test_behind_a_load_balancer import LOAD_BALANCER
 from tests.proxies.front import PREFIX, Front
 
 TOKEN = "slc_never-to-be-written-down"
@@ -24,7 +26,7 @@ _BUCKET = (
 )
 SMALL_RATES = {
     "envoy": {
-        _BUCKET % ("remote_address", 400, 200, 1): _BUCKET % ("remote_address", 6, 1, 600),
+        _BUCKET % ("masked_remote_address", 400, 200, 1): _BUCKET % ("masked_remote_address", 6, 1, 600),
         _BUCKET % ("token", 400, 200, 1): _BUCKET % ("token", 3, 1, 600),
     },
     "nginx": {
@@ -157,6 +159,41 @@ def test_a_client_over_its_rate_is_told_to_wait_and_others_are_not(slow_front: F
     assert code_of(refused) == (429, "RESOURCE_EXHAUSTED")
     assert int(refused.headers["retry-after"]) >= 1
     assert ask_as("127.0.0.8", "another").status == 200
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    ["bearer {}", "BEARER {}", "bEaReR {}", "Bearer  {}", f"Bearer{' ' * 9000}{{}}", "Bearer {} "],
+    ids=["lower", "upper", "mixed", "two spaces", "many spaces", "a space behind it"],
+)
+def test_a_token_has_one_rate_however_it_is_spelled(slow_front: Front, recorded, spelling: str) -> None:
+    token = f"one-of-{abs(hash(spelling))}"
+    spellings = [f"Bearer {token}"] * 3 + [spelling.format(token)]
+    asked = [
+        slow_front.ask(f"{PREFIX}/shares", headers={"Authorization": text}, source=f"127.0.1.{number}")
+        for number, text in enumerate(spellings, start=token_number(spelling))
+    ]
+    assert [answer.status for answer in asked] == [200, 200, 200, 429]
+
+
+def token_number(spelling: str) -> int:
+    """Return a number that lets each spelling come from addresses of its own."""
+    return 10 + sum(spelling.encode()) % 200
+
+
+def test_a_network_of_ipv6_is_one_client(kind, start, two_recording_edges, authority, tmp_path) -> None:
+    def ask_as(front: Front, told: str) -> int:
+        return front.ask(f"{PREFIX}/shares", headers={"X-Forwarded-For": told}, source=LOAD_BALANCER).status
+
+    addresses = [edge.address for edge in two_recording_edges]
+    changes = SMALL_RATES[kind] | BEHIND_A_LOAD_BALANCER[kind]
+    with start(tmp_path / "front", new_ports(), addresses, authority, changes=changes) as front:
+        home = [ask_as(front, f"2001:db8:0:1::{number:x}") for number in range(4)]
+        home += [ask_as(front, f"2001:db8:0:1:{number:x}00:0:a00:{number:x}") for number in range(1, 5)]
+        assert home == [200] * 6 + [429] * 2
+        assert ask_as(front, "2001:db8:0:2::1") == 200
+        # Of IPv4, each by itself.
+        assert [ask_as(front, f"198.51.100.{number}") for number in range(8)] == [200] * 8
 
 
 def test_all_clients_together_have_a_rate_too(kind, start, two_recording_edges, authority, tmp_path) -> None:

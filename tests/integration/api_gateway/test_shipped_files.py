@@ -35,3 +35,13 @@ def test_nginx_takes_its_configuration(tmp_path, authority, jwt: str) -> None:
     done = subprocess.run([*nginx_command(tmp_path), "-t"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "[warn]" not in done.stderr
+
+
+@pytest.mark.component(NGINX)
+@pytest.mark.system
+def test_nginx_refuses_tls_to_edges_whose_authority_it_is_not_told(tmp_path, authority) -> None:
+    changes = {"proxy_pass http://edges;": "proxy_pass https://edges;"}
+    place_nginx(tmp_path, new_ports(), EDGES, authority, changes)
+    done = subprocess.run([*nginx_command(tmp_path), "-t"], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "proxy_ssl_trusted_certificate" in done.stderr

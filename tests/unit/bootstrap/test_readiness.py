@@ -1,9 +1,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from datetime import timedelta
+from functools import partial
+from typing import Any
 
 import pytest
+from grpc import aio
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client import CollectorRegistry
 
 from gateway.adapters.service_metrics import ServiceMetrics
@@ -13,81 +19,199 @@ from gateway.rpc.local import LocalChannel
 from gateway.rpc.server import Health
 from tests.fakes.metrics import FakeRpcMetrics
 
+SOON = timedelta(milliseconds=5)
 
-async def test_each_service_answers_for_itself():
+
+@asynccontextmanager
+async def watched(readiness: Readiness) -> AsyncIterator[None]:
+    watching = asyncio.create_task(readiness.watch())
+    try:
+        yield
+    finally:
+        watching.cancel()
+
+
+async def until(is_so: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(10):
+        while not await is_so():
+            await asyncio.sleep(0.005)
+
+
+def serving_channel() -> tuple[Health, aio.Channel]:
     health, channel = Health(), LocalChannel(FakeRpcMetrics())
     health.register(channel.as_server())
+    return health, channel.as_channel()
+
+
+class Hanging(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # grpc_health has no types
+    """Takes calls and answers none; or only every other one, as where one of two replicas does."""
+
+    def __init__(self, *, answers_every_other: bool = False) -> None:
+        self.calls = 0
+        self._answers_every_other = answers_every_other
+
+    async def Check(self, request: Any, context: Any) -> Any:
+        self.calls += 1
+        if self._answers_every_other and self.calls % 2 == 0:
+            return health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.SERVING)
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    def as_channel(self) -> aio.Channel:
+        channel = LocalChannel(FakeRpcMetrics())
+        health_pb2_grpc.add_HealthServicer_to_server(self, channel.as_server())
+        return channel.as_channel()
+
+
+async def test_each_service_answers_for_itself():
+    health, channel = serving_channel()
     await health.serve("gateway.v1.Catalog")
     silent = LocalChannel(FakeRpcMetrics())
-
     readiness = Readiness(
         {
-            ServiceName.CATALOG: channel.as_channel(),
-            ServiceName.SNAPSHOT: channel.as_channel(),
+            ServiceName.CATALOG: channel,
+            ServiceName.SNAPSHOT: channel,
             ServiceName.PRESIGN: silent.as_channel(),
         },
         (),
         ServiceMetrics(CollectorRegistry()),
+        interval=SOON,
     )
 
-    assert await readiness() == {
-        "catalog": "ok",
-        "snapshot": "does not answer: NOT_FOUND",
-        "presign": "does not answer: UNIMPLEMENTED",
-    }
-    await health.stop()
-    assert (await readiness())["catalog"] == "does not serve"
+    async def is_known() -> bool:
+        return await readiness() == {
+            "catalog": "ok",
+            "snapshot": "does not answer: NOT_FOUND",
+            "presign": "does not answer: UNIMPLEMENTED",
+        }
+
+    async def has_ended() -> bool:
+        return (await readiness())["catalog"] == "does not serve"
+
+    async with watched(readiness):
+        await until(is_known)
+        await health.stop()
+        await until(has_ended)
+
+
+async def test_nothing_is_ready_before_it_has_answered_once():
+    health, channel = serving_channel()
+    await health.serve("gateway.v1.Vending")
+    readiness = Readiness({ServiceName.VENDING: channel}, (), ServiceMetrics(CollectorRegistry()))
+
+    assert tuple(missing(await readiness())) == ("vending",)
+
+    async def is_ready() -> bool:
+        return not missing(await readiness())
+
+    async with watched(readiness):
+        await until(is_ready)
+
+
+async def test_a_service_that_hangs_keeps_nobody_waiting_who_asks_for_another():
+    health, channel = serving_channel()
+    for service in ("Catalog", "Snapshot", "Presign"):
+        await health.serve(f"gateway.v1.{service}")
+    hanging = Hanging()
+    names = (ServiceName.CATALOG, ServiceName.SNAPSHOT, ServiceName.PRESIGN)
+    readiness = Readiness(
+        dict.fromkeys(names, channel) | {ServiceName.VENDING: hanging.as_channel()},
+        (),
+        ServiceMetrics(CollectorRegistry()),
+        interval=SOON,
+        timeout=timedelta(hours=1),
+    )
+
+    async def are_others_known() -> bool:
+        states = await readiness()
+        return all(states[name] == "ok" for name in names)
+
+    async with watched(readiness):
+        await until(are_others_known)
+        assert hanging.calls == 1
+        assert (await readiness())["vending"] == "has not answered yet"
+        assert not missing(await readiness())
+        await health.stop()
+
+        async def is_without_the_others() -> bool:
+            return len(missing(await readiness())) == 4
+
+        await until(is_without_the_others)
+
+
+@pytest.mark.parametrize(
+    ("every_other", "state"), [(False, "does not answer: DEADLINE_EXCEEDED"), (True, "ok")]
+)
+async def test_a_service_hangs_when_it_does_not_answer_the_second_time_either(every_other, state):
+    hanging = Hanging(answers_every_other=every_other)
+    readiness = Readiness(
+        {ServiceName.VENDING: hanging.as_channel()},
+        (),
+        ServiceMetrics(CollectorRegistry()),
+        interval=timedelta(hours=1),
+        timeout=timedelta(milliseconds=20),
+    )
+
+    async def is_known() -> bool:
+        return await readiness() == {"vending": state}
+
+    async with watched(readiness):
+        await until(is_known)
+    assert hanging.calls == 2
+
+
+async def test_what_was_seen_long_ago_does_not_count():
+    health, channel = serving_channel()
+    await health.serve("gateway.v1.Vending")
+    now = 0.0
+    readiness = Readiness(
+        {ServiceName.VENDING: channel}, (), ServiceMetrics(CollectorRegistry()), clock=lambda: now
+    )
+
+    async def is_ready() -> bool:
+        return not missing(await readiness())
+
+    async with watched(readiness):
+        await until(is_ready)
+    now = 14.0
+    assert await is_ready()
+    now = 16.0
+    assert await readiness() == {"vending": "has not been asked for a while"}
 
 
 class Edge:
     """Runs the catalog itself, and calls snapshot and presign elsewhere."""
 
     def __init__(self) -> None:
-        self.health, channel = Health(), LocalChannel(FakeRpcMetrics())
-        self.health.register(channel.as_server())
+        self.health, channel = serving_channel()
         names = (ServiceName.CATALOG, ServiceName.SNAPSHOT, ServiceName.PRESIGN)
         self.registry = CollectorRegistry()
         self.readiness = Readiness(
-            dict.fromkeys(names, channel.as_channel()),
-            names[1:],
-            ServiceMetrics(self.registry),
-            interval=timedelta(milliseconds=5),
+            dict.fromkeys(names, channel), names[1:], ServiceMetrics(self.registry), interval=SOON
         )
 
-    @property
-    def reachable(self) -> dict[str, float]:
+    async def shows(self, snapshot: float, presign: float) -> bool:
         (family,) = self.registry.collect()
-        return {sample.labels["service"]: sample.value for sample in family.samples}
-
-
-async def test_whoever_asks_whether_it_is_ready_has_what_services_answer_shown():
-    edge = Edge()
-    await edge.health.serve("gateway.v1.Snapshot")
-
-    await edge.readiness()
-
-    assert edge.reachable == {"snapshot": 1, "presign": 0}
+        shown = {sample.labels["service"]: sample.value for sample in family.samples}
+        return shown == {"snapshot": snapshot, "presign": presign}
 
 
 async def test_what_services_answer_is_shown_though_nobody_asks():
     edge = Edge()
-    watching = asyncio.create_task(edge.readiness.watch())
-
-    for serving, shown in (("Snapshot", (1, 0)), ("Presign", (1, 1))):
-        await edge.health.serve(f"gateway.v1.{serving}")
-        async with asyncio.timeout(10):
-            while tuple(edge.reachable.values()) != shown:
-                await asyncio.sleep(0.005)
-    await edge.health.stop()
-    async with asyncio.timeout(10):
-        while tuple(edge.reachable.values()) != (0, 0):
-            await asyncio.sleep(0.005)
-    watching.cancel()
+    async with watched(edge.readiness):
+        await until(partial(edge.shows, 0, 0))
+        await edge.health.serve("gateway.v1.Snapshot")
+        await until(partial(edge.shows, 1, 0))
+        await edge.health.serve("gateway.v1.Presign")
+        await until(partial(edge.shows, 1, 1))
+        await edge.health.stop()
+        await until(partial(edge.shows, 0, 0))
 
 
-async def test_a_process_that_calls_nobody_elsewhere_has_nothing_to_watch():
-    metrics = ServiceMetrics(CollectorRegistry())
-    await Readiness({}, (), metrics).watch()
+async def test_a_process_that_needs_nobody_has_nothing_to_watch():
+    readiness = Readiness({}, (), ServiceMetrics(CollectorRegistry()))
+    await readiness.watch()
+    assert tuple(missing(await readiness())) == ()
 
 
 ALL = ("catalog", "snapshot", "presign", "vending")
