@@ -35,17 +35,20 @@ async def test_killed_process_costs_only_what_it_had_in_hand(fleet, recorded, se
         await until_at_work(victim)
         used_after = time.monotonic() - ready_at
     tally = load.tally
-    noticed, longest = tally.noticed_until(gone_at), load.longest_wait(gone_at)
+    noticed = tally.noticed_until(gone_at)
+    before, longest = load.longest_wait(until=gone_at), load.longest_wait(gone_at)
     load.note(f"it had {held.requests} requests in hand, the others {held.others}")
     load.note(
-        f"the last attempt to fail ended {noticed:.2f} s after the kill, and no later one waited for longer"
-        f" than {longest:.2f} s; started again it was in use {used_after:.2f} s after it was ready"
+        f"the last attempt to fail ended {noticed:.2f} s after the kill; the longest wait for an answer was"
+        f" {before:.2f} s before and {longest:.2f} s after it; started again it was in use"
+        f" {used_after:.2f} s after it was ready"
     )
     assert tally.faults == []
     assert tally.count("answered") == tally.count("sent")
-    assert held.requests > 0
-    assert len(tally.setbacks) <= held.requests
+    assert held.requests >= max(1, len(tally.setbacks))
     assert [setback for setback in tally.setbacks if not held.had(setback)] == []
     assert tally.begun_after(gone_at) == []
     assert set(tally.reasons()) <= LOST_IN_THE_MIDDLE
-    assert max(noticed, longest, used_after) < SECONDS
+    assert max(noticed, used_after) < SECONDS
+    # A slow machine makes everybody wait, whether something was killed or not.
+    assert longest < SECONDS + before
