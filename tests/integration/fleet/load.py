@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -82,10 +81,10 @@ class Load:
         """Have something told beside the table."""
         self.tally.notes.append(text)
 
-    def longest_wait(self, since: float = 0, until: float = math.inf) -> float:
-        """Return how long an attempt that began then has waited for the first byte of what it asked for."""
+    def longest_wait(self, since: float = 0) -> float:
+        """Return how long an attempt that began later has waited for the first byte of what it asked for."""
         waits = (wait for client in self._clients for wait in client.waits)
-        return max((seconds for began_at, seconds in waits if since < began_at < until), default=0)
+        return max((seconds for began_at, seconds in waits if began_at > since), default=0)
 
     async def settle(self) -> None:
         """Wait for all that is under way."""

@@ -10,10 +10,12 @@ import pytest
 from tests.components import ENVOY, SPLIT, VALKEY
 from tests.integration.fleet.hands import kill_at_work
 from tests.integration.fleet.metrics import until_at_work
-from tests.integration.fleet.replicas import ALL
+from tests.integration.fleet.replicas import ALL, Replica
+from tests.integration.fleet.running import Fleet
 
 # What clients see of a stream that its process took with it; the second where its answer had not begun yet.
 LOST_IN_THE_MIDDLE = {"cut off", "503", "503 at its end", "connection lost"}
+# A start takes two or three; where it takes far longer the machine is slow, and so is all else.
 SECONDS = 10
 
 pytestmark = pytest.mark.component(SPLIT, ENVOY, VALKEY)
@@ -28,27 +30,28 @@ async def test_killed_process_costs_only_what_it_had_in_hand(fleet, recorded, se
         await load.read("slow query", 6)
         held = await asyncio.to_thread(kill_at_work, victim, fleet, load)
         gone_at = time.monotonic()
+        load.note(f"it had {held.requests} requests in hand, the others {held.others}")
         await load.answered(60)
-        await fleet.replicas.start([victim])
-        ready_at = time.monotonic()
-        await fleet.found([victim])
-        await until_at_work(victim)
-        used_after = time.monotonic() - ready_at
+        starting, joining = await come_back(fleet, victim)
     tally = load.tally
-    noticed = tally.noticed_until(gone_at)
-    before, longest = load.longest_wait(until=gone_at), load.longest_wait(gone_at)
-    load.note(f"it had {held.requests} requests in hand, the others {held.others}")
-    load.note(
-        f"the last attempt to fail ended {noticed:.2f} s after the kill; the longest wait for an answer was"
-        f" {before:.2f} s before and {longest:.2f} s after it; started again it was in use"
-        f" {used_after:.2f} s after it was ready"
-    )
+    noticed, longest = tally.noticed_until(gone_at), load.longest_wait(gone_at)
+    load.note(f"the last attempt to fail ended {noticed:.1f} s after the kill")
+    load.note(f"the longest wait for an answer from then on was {longest:.1f} s")
+    load.note(f"started again it was ready after {starting:.1f} s, and in use {joining:.1f} s later")
     assert tally.faults == []
     assert tally.count("answered") == tally.count("sent")
     assert held.requests >= max(1, len(tally.setbacks))
     assert [setback for setback in tally.setbacks if not held.had(setback)] == []
     assert tally.begun_after(gone_at) == []
     assert set(tally.reasons()) <= LOST_IN_THE_MIDDLE
-    assert max(noticed, used_after) < SECONDS
-    # A slow machine makes everybody wait, whether something was killed or not.
-    assert longest < SECONDS + before
+    assert max(noticed, longest, joining) < max(SECONDS, 2 * starting)
+
+
+async def come_back(fleet: Fleet, victim: Replica) -> tuple[float, float]:
+    """Start it again; return how long it took to be ready, and from then on to be in use, in seconds."""
+    started_at = time.monotonic()
+    await fleet.replicas.start([victim])
+    ready_at = time.monotonic()
+    await fleet.found([victim])
+    await until_at_work(victim)
+    return ready_at - started_at, time.monotonic() - ready_at
