@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from tests.deployments import SERVICES
 from tests.integration.fleet.front import requests_at
 from tests.integration.fleet.load import Load
 from tests.integration.fleet.replicas import EDGE, Replica
@@ -32,7 +33,7 @@ def kill_at_work(victim: Replica, fleet: Fleet, load: Load) -> Hands:
 
     It is held still for each look, so that nothing changes between the look and the kill.
     """
-    look = _edge(victim, fleet) if victim.service == EDGE else _service(victim)
+    look = _edge(victim, fleet) if victim.service == EDGE else _service(victim, fleet)
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:
         with victim.frozen():
@@ -48,12 +49,15 @@ def kill_at_work(victim: Replica, fleet: Fleet, load: Load) -> Hands:
 Look = Callable[[], tuple[int, Callable[[Setback], bool]]]
 
 
-def _service(victim: Replica) -> Look:
+def _service(victim: Replica, fleet: Fleet) -> Look:
     journal = victim.journal()
+    elsewhere = [other.journal() for other in fleet.replicas.every(SERVICES) if other is not victim]
 
     def look() -> tuple[int, Callable[[Setback], bool]]:
-        ids: Collection[str] = frozenset(journal.calls())
-        return len(ids), lambda setback: setback.request_id in ids
+        ids = frozenset(journal.calls())
+        others = frozenset(id_ for reader in elsewhere for id_ in reader.calls())
+        # What has been sent to it and not yet begun is in no journal: it is nobody else's, either.
+        return len(ids), lambda setback: setback.request_id in ids or setback.request_id not in others
 
     return look
 

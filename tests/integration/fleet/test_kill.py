@@ -40,7 +40,7 @@ async def test_killed_process_costs_only_what_it_had_in_hand(fleet, recorded, se
     load.note(f"started again it was ready after {starting:.1f} s, and in use {joining:.1f} s later")
     assert tally.faults == []
     assert tally.count("answered") == tally.count("sent")
-    assert held.requests >= max(1, len(tally.setbacks))
+    assert held.requests > 0
     assert [setback for setback in tally.setbacks if not held.had(setback)] == []
     assert tally.begun_after(gone_at) == []
     assert set(tally.reasons()) <= LOST_IN_THE_MIDDLE
