@@ -30,7 +30,7 @@ async def test_killed_process_costs_only_what_it_had_in_hand(fleet, recorded, se
         await load.read("slow query", 6)
         held = await asyncio.to_thread(kill_at_work, victim, fleet, load)
         gone_at = time.monotonic()
-        load.note(f"it had {held.requests} requests in hand, the others {held.others}")
+        load.note(f"when it was looked at it had {held.requests} requests in hand, the others {held.others}")
         await load.answered(60)
         starting, joining = await come_back(fleet, victim)
     tally = load.tally
