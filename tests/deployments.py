@@ -171,11 +171,11 @@ def write_files(state: Path, settings: Settings) -> ServerFiles:
     return ServerFiles(config_file, state / "log", f"http://{metrics}")
 
 
-def launch(name: str, files: ServerFiles) -> ServerProcess:
+def launch(name: str, files: ServerFiles, module: str = "gateway") -> ServerProcess:
     """Start a process; what one before it has logged is overwritten."""
     with files.log_file.open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "gateway", "serve", "--config", str(files.config_file)],
+            [sys.executable, "-m", module, "serve", "--config", str(files.config_file)],
             stdout=log,
             stderr=log,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ _CAPABILITIES = {
     "Accept-Encoding": "identity",
 }
 _ATTEMPT_SECONDS = 40
+_REQUEST_ID = "X-Request-Id"
 
 
 @dataclass
@@ -33,6 +35,7 @@ class Trouble(Exception):
     is_passing: bool
     # Whether the answer said when to come back.
     says_when: bool = False
+    request_id: str = ""
 
 
 class Client:
@@ -53,6 +56,8 @@ class Client:
         self._url = ""
         # Answers with files that have begun, and not yet ended.
         self.reading = 0
+        # When each attempt that was answered began, and how long it waited for the first byte, in seconds.
+        self.waits: list[tuple[float, float]] = []
 
     async def shares(self) -> None:
         async with self._ask("GET", "/shares") as response:
@@ -80,8 +85,7 @@ class Client:
             await self.query()
         # Other answers come meanwhile.
         url = self._url
-        async with self._session.get(url) as response:
-            _check_status(response)
+        async with self._answer("GET", url) as response:
             self._judge.file(self._recipient, url, await response.read())
 
     async def credential(self) -> None:
@@ -115,11 +119,24 @@ class Client:
         self, method: str, path: str, headers: Mapping[str, str] | None = None, **options: Any
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         sent = {**self._headers, **(headers or {})}
-        async with self._session.request(
-            method, f"{self._base_url}{path}", headers=sent, **options
-        ) as response:
-            _check_status(response)
+        async with self._answer(method, f"{self._base_url}{path}", headers=sent, **options) as response:
             yield response
+
+    @asynccontextmanager
+    async def _answer(self, method: str, url: str, **options: Any) -> AsyncIterator[aiohttp.ClientResponse]:
+        began_at = time.monotonic()
+        async with self._session.request(method, url, **options) as response:
+            waited = time.monotonic() - began_at
+            try:
+                _check_status(response)
+                self.waits.append((began_at, waited))
+                yield response
+            except Exception as exc:
+                trouble = to_trouble(exc)
+                if trouble is None:
+                    raise
+                trouble.request_id = response.headers.get(_REQUEST_ID, "")
+                raise trouble from exc
 
 
 def to_trouble(exc: Exception) -> Trouble | None:

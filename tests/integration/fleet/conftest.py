@@ -1,22 +1,26 @@
-"""One fleet for all scenarios, whole again at the start of each, and the table of what they came to."""
+"""One fleet for all scenarios, whole again at the start of each, and the tables of what they came to."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 
+from tests.integration.fleet.lake import new_lake
+from tests.integration.fleet.load import Load
+from tests.integration.fleet.report import Report
 from tests.integration.fleet.running import Fleet, planned_fleet
-from tests.integration.fleet.tally import HEADER, Tally, format_table
 
-Tell = Callable[..., None]
+Record = Callable[[str, AbstractAsyncContextManager[Load]], AbstractAsyncContextManager[Load]]
 
-_told: pytest.StashKey[list[Sequence[object]]] = pytest.StashKey()
+_report: pytest.StashKey[Report] = pytest.StashKey()
 
 
 @pytest.fixture(scope="package")
 def planned(tmp_path_factory) -> Iterator[Fleet]:
-    with planned_fleet(tmp_path_factory.mktemp("fleet")) as fleet:
+    directory = tmp_path_factory.mktemp("fleet")
+    with planned_fleet(directory, new_lake(directory / "lake")) as fleet:
         yield fleet
 
 
@@ -28,21 +32,12 @@ async def fleet(planned: Fleet) -> Fleet:
 
 
 @pytest.fixture
-def tell(request: pytest.FixtureRequest) -> Tell:
-    """Print what a scenario came to, and keep its totals for the end of the run."""
-
-    def say(scenario: str, tally: Tally, *notes: str) -> None:
-        print(f"\n{scenario}")  # noqa: T201 -- it is what the scenario is run for
-        print(format_table([HEADER, *tally.rows(), tally.totals()]))  # noqa: T201
-        print(*notes, sep="\n")  # noqa: T201
-        reasons = ", ".join(f"{count} x {reason}" for reason, count in tally.reasons().items())
-        told = request.config.stash.setdefault(_told, [])
-        told.append([scenario, *tally.totals()[1:-1], reasons])
-
-    return say
+def recorded(request: pytest.FixtureRequest) -> Record:
+    """Runs a load of which the end of the run tells what became of it."""
+    return request.config.stash.setdefault(_report, Report()).record
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if told := config.stash.get(_told, []):
-        terminalreporter.section("fleet")
-        terminalreporter.write_line(format_table([HEADER, *told]))
+    for title, text in config.stash.get(_report, Report()).sections():
+        terminalreporter.section(title)
+        terminalreporter.write_line(text)

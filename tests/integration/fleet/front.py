@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,5 +42,14 @@ def running_front(directory: Path, port: int, edges: Sequence[Replica]) -> Itera
 
 def edges_in_use(front: Front) -> int:
     """Return how many edges it sends requests to."""
-    clusters = request(f"http://127.0.0.1:{front.ports.admin}/clusters")
-    return clusters.body.count(b"::health_flags::healthy")
+    return _clusters(front).count("::health_flags::healthy")
+
+
+def requests_at(front: Front, edge: Replica) -> int:
+    """Return how many requests it waits for an edge to answer to the end."""
+    (found,) = re.findall(rf"::{re.escape(edge.address)}::rq_active::(\d+)", _clusters(front))
+    return int(found)
+
+
+def _clusters(front: Front) -> str:
+    return request(f"http://127.0.0.1:{front.ports.admin}/clusters").body.decode()

@@ -137,7 +137,7 @@ class Lake:
 
 @dataclass(frozen=True)
 class UploadedLake(Lake):
-    """The same tables on a store, where they stay as they are; directories are not to be had."""
+    """The same with tables on a store, where they stay as they are."""
 
     store: UrlStore
 
@@ -145,14 +145,11 @@ class UploadedLake(Lake):
     def url_folder(self) -> str:
         return urlsplit(self.store.origin).path.rstrip("/")
 
-    def directories_of(self, recipient: str) -> Sequence[str]:
-        return ()
-
     def grow(self) -> None:
         """Do nothing."""
 
-    def settings(self, sts: str = "") -> dict[str, Any]:
-        return self._settings(self.store.prefix, [self.store.storage])
+    def settings(self, sts: str) -> dict[str, Any]:
+        return self._settings(self.store.prefix, [self.store.storage, _directories(sts)])
 
 
 def new_lake(directory: Path) -> Lake:

@@ -77,6 +77,15 @@ class Load:
                     self._begin(number, operation)
                 await asyncio.sleep(0.01)
 
+    def note(self, text: str) -> None:
+        """Have something told beside the table."""
+        self.tally.notes.append(text)
+
+    def longest_wait(self, since: float = 0) -> float:
+        """Return how long an attempt that began later has waited for the first byte of what it asked for."""
+        waits = (wait for client in self._clients for wait in client.waits)
+        return max((seconds for began_at, seconds in waits if began_at > since), default=0)
+
     async def settle(self) -> None:
         """Wait for all that is under way."""
         tasks = set(self._tasks)
@@ -126,7 +135,14 @@ class Load:
 
     def _note(self, operation: str, trouble: Trouble, began_at: float) -> None:
         self.tally.setbacks.append(
-            Setback(operation, trouble.reason, began_at, time.monotonic(), trouble.says_when)
+            Setback(
+                operation,
+                trouble.reason,
+                began_at,
+                time.monotonic(),
+                trouble.says_when,
+                trouble.request_id,
+            )
         )
 
 

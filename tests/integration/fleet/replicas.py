@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,10 +31,13 @@ from tests.deployments import (
     write_files,
     write_yaml,
 )
+from tests.integration.fleet.journal import FILE, JournalReader
+from tests.integration.fleet.sockets import ports_towards
 
 EDGE = "edge"
 ALL = (EDGE, *SERVICES)
 _PATIENCE = 120
+_JOURNALED_SERVER = "tests.integration.fleet.journaled_server"
 
 
 @dataclass(eq=False)
@@ -60,7 +65,7 @@ class Replica:
 
     def start(self) -> None:
         assert not self.runs
-        self.server = launch(self.name, self.files)
+        self.server = launch(self.name, self.files, "gateway" if self.service == EDGE else _JOURNALED_SERVER)
 
     def stop(self) -> None:
         """Ask it to stop, and wait until it has; anything but a clean end is a failure."""
@@ -71,6 +76,27 @@ class Replica:
     def kill(self) -> None:
         assert self.server is not None
         self.server.stop(signal.SIGKILL)
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Stop it in the middle of what it does; its connections stay, and nobody answers on them."""
+        os.kill(self._pid, signal.SIGSTOP)
+        try:
+            # Not before all of its threads have stopped.
+            os.waitid(os.P_PID, self._pid, os.WSTOPPED)
+            yield
+        finally:
+            if self.runs:
+                os.kill(self._pid, signal.SIGCONT)
+
+    def journal(self) -> JournalReader:
+        """Return what a service has in hand, since it was last started."""
+        return JournalReader(self.files.config_file.with_name(FILE))
+
+    def is_used_by(self, edge: Replica) -> bool:
+        """Tell whether an edge has a connection on which it is told whether this service serves."""
+        watching = {int(peer.rpartition(":")[2]) for peer in self.journal().watchers()}
+        return not watching.isdisjoint(ports_towards(edge._pid, self.address))
 
     def is_ready(self) -> bool:
         if not self.runs or self.server is None:
@@ -92,6 +118,11 @@ class Replica:
         known: Settings = yaml.safe_load(self.files.config_file.read_text())
         write_yaml(self.files.config_file, known | settings)
         return known
+
+    @property
+    def _pid(self) -> int:
+        assert self.server is not None
+        return self.server.process.pid
 
 
 @dataclass

@@ -18,6 +18,8 @@ class Setback:
     began_at: float
     ended_at: float
     says_when: bool
+    # By which Envoy and the services know it; empty where nothing was answered at all.
+    request_id: str
 
 
 @dataclass
@@ -33,6 +35,8 @@ class Tally:
     # What was wrong, in words.
     faults: list[str] = field(default_factory=list)
     under_way: Counter[str] = field(default_factory=Counter)
+    # What is told beside the table.
+    notes: list[str] = field(default_factory=list)
 
     def count(self, outcome: str, operations: Collection[str] | None = None) -> int:
         counter = self.sent if outcome == "sent" else self.outcomes[outcome]
@@ -52,6 +56,10 @@ class Tally:
         """Return the setbacks of attempts that were not yet under way then."""
         return [setback for setback in self.setbacks if setback.began_at > moment]
 
+    def noticed_until(self, moment: float) -> float:
+        """Return how long after a moment the last attempt came to nothing, in seconds."""
+        return max(0, *(setback.ended_at - moment for setback in self.setbacks), 0)
+
     def rows(self) -> Iterable[Sequence[object]]:
         for name in sorted(self.sent):
             outcomes = [self.outcomes[outcome][name] for outcome in OUTCOMES]
@@ -60,7 +68,8 @@ class Tally:
 
     def totals(self) -> Sequence[object]:
         outcomes = [self.count(outcome) for outcome in OUTCOMES]
-        return ["all", self.count("sent"), *outcomes, self.retried.total(), ""]
+        reasons = ", ".join(f"{count} x {reason}" for reason, count in self.reasons().items())
+        return ["all", self.count("sent"), *outcomes, self.retried.total(), reasons]
 
 
 HEADER = ("", "sent", *OUTCOMES, "retried", "what attempts met with")

@@ -10,16 +10,15 @@ from tests.integration.fleet.replicas import ALL
 pytestmark = pytest.mark.component(SPLIT, ENVOY, VALKEY)
 
 
-async def test_fleet_that_starts_under_waiting_load_becomes_ready_by_itself(planned, tell):
+async def test_fleet_that_starts_under_waiting_load_becomes_ready_by_itself(planned, recorded):
     await planned.replicas.stop(planned.replicas.every())
     planned.redis.kill()
-    async with planned.loaded(rate=5) as load:
+    async with recorded("cold start", planned.loaded(rate=5)) as load:
         # Edges before what they call, and Redis after those that use it.
         for replica in planned.replicas.every(ALL):
             replica.start()
         planned.redis.start()
         await planned.replicas.ready(planned.replicas.every())
         await load.answered(20)
-    tell("cold start", load.tally)
     assert load.tally.faults == []
     assert load.tally.count("answered") == load.tally.count("sent")

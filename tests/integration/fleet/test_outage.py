@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from statistics import median
 
 import pytest
 
@@ -16,13 +17,14 @@ CASES = {
     "vending": (DIR_MODE, (*URL_MODE, *LISTS)),
     "presign": (STREAMS, (*DIR_MODE, *LISTS, "metadata", "file")),
 }
-AT_ONCE = 10
+# Besides what the machine makes everybody wait.
+AT_ONCE = 1
 
 
 @pytest.mark.parametrize("service", CASES)
-async def test_outage_of_one_access_mode_leaves_the_other_untouched(fleet, tell, service):
+async def test_outage_of_one_access_mode_leaves_the_other_untouched(fleet, recorded, service):
     lost, untouched = CASES[service]
-    async with fleet.loaded(patience=0) as load:
+    async with recorded(f"outage: {service}", fleet.loaded(patience=0)) as load:
         await load.answered(20)
         for replica in fleet.of(service):
             await asyncio.to_thread(replica.kill)
@@ -33,13 +35,16 @@ async def test_outage_of_one_access_mode_leaves_the_other_untouched(fleet, tell,
         await fleet.replicas.start(fleet.of(service))
         await load.answered(5, of=lost)
     tally = load.tally
-    longest = max(setback.ended_at - setback.began_at for setback in tally.setbacks)
-    tell(f"outage: {service}", tally, f"the longest wait for a refusal took {longest:.2f} s")
+    # Others, whose answers had begun, were told at their end.
+    refused = [setback for setback in tally.setbacks if setback.reason == "503"]
+    assert refused
+    waits = [setback.ended_at - setback.began_at for setback in refused]
+    load.note(f"refused after {median(waits):.2f} s, and {max(waits):.2f} s at most")
+    load.note(f"what was answered began {load.longest_wait():.2f} s after it was asked for at most")
     assert tally.faults == []
     assert tally.reasons(untouched) == {}
     assert tally.count("answered", untouched) == tally.count("sent", untouched)
     assert tally.count("failed", lost) > 0
-    refused = [setback for setback in tally.setbacks if setback.reason == "503"]
-    assert refused
     assert all(setback.says_when for setback in refused)
-    assert longest < AT_ONCE
+    assert median(waits) < AT_ONCE
+    assert max(waits) < AT_ONCE + load.longest_wait()

@@ -18,15 +18,15 @@ pytestmark = pytest.mark.component(SPLIT, ENVOY, VALKEY)
 USERS = ("presign", "vending")
 
 
-async def test_redis_that_is_killed_and_started_again_empty_costs_no_request(fleet, tell):
-    async with fleet.loaded() as load:
+async def test_redis_that_is_killed_and_started_again_empty_costs_no_request(fleet, recorded):
+    async with recorded("Redis killed and restarted", fleet.loaded()) as load:
         await load.answered(40)
         await asyncio.to_thread(fleet.redis.kill)
         await load.answered(80)
         fleet.redis.start()
         await until(lambda: is_up(fleet), "Redis is not used again")
         await load.answered(40)
-    tell("Redis killed and restarted", load.tally, sources(fleet))
+        load.note(sources(fleet))
     assert load.tally.faults == []
     assert load.tally.count("answered") == load.tally.count("sent")
     assert load.tally.reasons() == {}
@@ -38,11 +38,11 @@ def sentinels(tmp_path) -> Iterator[Sentinels]:
         yield servers
 
 
-async def test_failover_by_sentinels_costs_no_request(fleet, tell, sentinels):
+async def test_failover_by_sentinels_costs_no_request(fleet, recorded, sentinels):
     redis = {"sentinel": {"addresses": [sentinels.address], "service": SERVICE}, "timeout": "500ms"}
     before = await use(fleet, {"redis": redis})
     try:
-        async with fleet.loaded() as load:
+        async with recorded("Redis failover by Sentinel", fleet.loaded()) as load:
             await load.answered(40)
             await asyncio.to_thread(sentinels.primary.process.kill)
             await load.answered(40)
@@ -50,7 +50,8 @@ async def test_failover_by_sentinels_costs_no_request(fleet, tell, sentinels):
             await until(lambda: is_up(fleet), "the new primary is not used")
             await load.answered(40)
             keys = len(sentinels.replica.client().keys("*:v"))
-        tell("Redis failover by Sentinel", load.tally, sources(fleet), f"{keys} values in the new primary")
+            load.note(sources(fleet))
+            load.note(f"{keys} values in the new primary")
     finally:
         await use(fleet, before)
     assert load.tally.faults == []
