@@ -9,7 +9,9 @@ All processes, as JSON: their values over processDefaults, and what follows from
   usesTls       whether it needs a certificate
   issues        whether it hands out what opens a store: it alone has Redis
   audits        whether it keeps an audit log
+  ships         whether that is known to leave the pod
   reachesStores whether it opens an object store
+  hasSsl        whether it speaks TLS to clients
   identity      its name in its certificate
 */}}
 {{- define "sluice.processes" -}}
@@ -56,8 +58,9 @@ All processes, as JSON: their values over processDefaults, and what follows from
 {{- end -}}
 {{- $fullname := printf "%s-%s" (include "sluice.fullname" .root) .name -}}
 {{- $account := default $fullname $process.serviceAccount.name -}}
-{{- $landing := dig "usage" "landing" "" .root.Values.config -}}
-{{- $state := dig "state" "location" "" .root.Values.config -}}
+{{- $config := mergeOverwrite (deepCopy .root.Values.config) (deepCopy $process.config) -}}
+{{- $landing := dig "usage" "landing" "" $config -}}
+{{- $state := dig "state" "location" "" $config -}}
 {{- $audits := or $isEdge (has "catalog" $run) -}}
 {{- $holdsTables := or (has "snapshot" $run) (has "presign" $run) (has "vending" $run) -}}
 {{- $_ := set $process "fullname" $fullname -}}
@@ -69,9 +72,11 @@ All processes, as JSON: their values over processDefaults, and what follows from
 {{- $_ := set $process "usesTls" (not (and (empty $listens) (empty $calls))) -}}
 {{- $_ := set $process "issues" (or (has "presign" $run) (has "vending" $run)) -}}
 {{- $_ := set $process "audits" $audits -}}
+{{- $_ := set $process "ships" (and $audits (ne $landing "")) -}}
+{{- $_ := set $process "hasSsl" (and $isEdge (hasKey $config "ssl")) -}}
 {{- /* What a file says that something else keeps is not known here: it may ship audit segments. */ -}}
-{{- $ships := and $audits (or (contains "://" $landing) (ne .root.Values.existingConfig.name "")) -}}
-{{- $_ := set $process "reachesStores" (or $holdsTables $ships (and (has "catalog" $run) (contains "://" $state))) -}}
+{{- $toStore := and $audits (or (contains "://" $landing) (ne .root.Values.existingConfig.name "")) -}}
+{{- $_ := set $process "reachesStores" (or $holdsTables $toStore (and (has "catalog" $run) (contains "://" $state))) -}}
 {{- $_ := set $process "identity" (printf "spiffe://%s/ns/%s/sa/%s" .root.Values.tls.trustDomain .root.Release.Namespace $account) -}}
 {{- $_ := set $process "tlsSecret" (default (printf "%s-tls" $fullname) (get .root.Values.tls.secretNames .name)) -}}
 {{- end -}}

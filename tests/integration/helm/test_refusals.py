@@ -62,6 +62,14 @@ BY_TEMPLATES: dict[str, tuple[dict[str, Any], str]] = {
         {"redis": {"url": "rediss://r:6379", "bundled": {"enabled": True}}},
         "bundled.enabled",
     ),
+    "a Redis that nobody may reach": (
+        {"redis": {"url": "rediss://r:6379"}},
+        r"networkPolicy.redis.to: .*ipBlock",
+    ),
+    "sentinels that nobody may reach": (
+        {"redis": {"sentinel": {"addresses": ["s:26379"], "service": "x"}}},
+        r"networkPolicy.redis.to: .*ipBlock",
+    ),
     "options of a storage that is not there": (
         {"processes": {"presign": {"storageOptions": {"lake": {}}}}},
         "no storage by the name lake",
