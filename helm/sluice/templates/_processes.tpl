@@ -100,3 +100,36 @@ secret
 {{- join " " ($entries | uniq | sortAlpha) -}}
 {{- end -}}
 {{- end -}}
+
+{{/*
+How many pods a Deployment asks for; empty: the field is left out. Takes root and process. Once an autoscaler sees to that, the number is the one that is
+there: a field that an upgrade takes away goes to a single pod, and any other number would undo the autoscaler's work. Whoever renders without a cluster
+cannot know it, and leaves it out.
+*/}}
+{{- define "sluice.process.replicas" -}}
+{{- if not .process.autoscaling.enabled -}}
+{{- .process.replicas -}}
+{{- else -}}
+{{- $live := lookup "apps/v1" "Deployment" .root.Release.Namespace .process.fullname -}}
+{{- if $live -}}
+{{- if not (include "sluice.process.isScaled" (dict "root" .root "live" $live)) }}{{ $live.spec.replicas }}{{ end -}}
+{{- else if lookup "v1" "ServiceAccount" .root.Release.Namespace "default" -}}
+{{- .process.autoscaling.minReplicas -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+Whether a Deployment's number of pods is an autoscaler's, and stays so without us; empty if not. Takes root and live, the Deployment. So it is by server-side
+apply (Helm 4), where a number in a manifest would be in conflict with the autoscaler's: in a rollback, say.
+*/}}
+{{- define "sluice.process.isScaled" -}}
+{{- $applied := false -}}
+{{- $scaled := false -}}
+{{- range .live.metadata.managedFields -}}
+{{- $fields := dig "f:spec" dict (.fieldsV1 | default dict) -}}
+{{- if and (eq .operation "Apply") (hasKey $fields "f:template") }}{{ $applied = true }}{{ end -}}
+{{- if and (eq (.subresource | default "") "scale") (hasKey $fields "f:replicas") }}{{ $scaled = true }}{{ end -}}
+{{- end -}}
+{{- if and $applied $scaled (semverCompare ">=4.0.0-0" .root.Capabilities.HelmVersion.Version) }}yes{{ end -}}
+{{- end -}}
