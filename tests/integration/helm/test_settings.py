@@ -45,12 +45,12 @@ WAYS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         },
     ),
     "keys in rotation": ((), {"keys": {"previousSecretName": "sluice-keys-2"}}),
+    "a change of authority": ((), {"tls": {"caBundle": {"name": "authorities", "key": "both.pem"}}}),
     "IPv6": ((), {"listenHost": "::"}),
 }
 # Warned of on purpose: the default values have no address for recipients, and trials a Redis without TLS.
 WARNINGS = {
-    **dict.fromkeys(("default", "two processes", "keys in rotation", "IPv6"), ("publicUrl",)),
-    "one process that platform services call": ("publicUrl",),
+    **dict.fromkeys((name for name in WAYS if name not in EXAMPLES), ("publicUrl",)),
     "trial": ("SLUICE_CACHE_REDIS_URL",),
 }
 
@@ -82,7 +82,7 @@ def _any_secret(**known: Mapping[str, str]) -> Mapping[str, Mapping[str, str]]:
     """Secrets of every name: those that are known, and others with every entry that may be asked for."""
     plain = ("secret", "password", "sluice", "sentinel", "accessKeyId", "secretAccessKey")
     entries = dict.fromkeys(
-        (*plain, "tls.crt", "tls.key", "ca.crt"), "of no meaning, but long enough for a key"
+        (*plain, "tls.crt", "tls.key", "ca.crt", "both.pem"), "of no meaning, but long enough for a key"
     )
     whole = {**entries, **new_keys()}
     return defaultdict(lambda: whole, known)
