@@ -26,6 +26,14 @@ def test_edges_stay_at_the_old_version_while_the_services_have_the_new_one():
     assert found == {"edge": "sluice:1", **dict.fromkeys(SERVICES, "sluice:2")}
 
 
+def test_edges_are_not_even_restarted_while_the_services_are_upgraded():
+    before = render().processes
+    version = container(before["edge"])["image"].partition(":")[2]
+    given = {"image": {"tag": "2"}, "processes": {"edge": {"image": {"tag": version}}}}
+    after = render(values=given).processes
+    assert {name for name in after if after[name] != before[name]} == set(SERVICES)
+
+
 @pytest.mark.parametrize(
     ("own", "expected"),
     [
