@@ -1,4 +1,4 @@
-"""The schema of the chart's values: by their defaults, and for `config` by the gateway's own schema."""
+"""The schema of the chart's values: by their defaults, and for `config` by what gateway and vendors know."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, get_args, get_origin
 from gateway.config.outline import Entry, outline
 from gateway.config.schema import Config, ServiceName
 from gateway.config.section import Section
+from helm.options import by_vendor, definitions, only_known_vendors
 from helm.values import CHART, Value, read_values, walk
 
 SCHEMA: Final = CHART / "values.schema.json"
@@ -16,12 +17,28 @@ SCHEMA: Final = CHART / "values.schema.json"
 Json = dict[str, Any]
 
 _TEXTS: Final[Json] = {"type": "object", "additionalProperties": {"type": "string"}}
-_NAME: Final[Json] = {"type": "string", "pattern": "^[a-z]([a-z0-9-]{0,18}[a-z0-9])?$"}
+_STRINGS: Final[Json] = {"type": "array", "items": {"type": "string"}}
+_NAME: Final[Json] = {
+    "type": "string",
+    "pattern": "^[a-z]([a-z0-9-]{0,18}[a-z0-9])?$",
+    # What the chart calls objects and pods of its own.
+    "not": {"pattern": "^(ca|ca-root|deny|metrics|redis|pipeline(-.*)?|dashboard-.*)$"},
+}
 _PORTS: Final[Json] = {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 65535}}
 _RESOURCES: Final[Json] = {
     "type": "object",
     "additionalProperties": False,
-    "properties": {"requests": {"type": "object"}, "limits": {"type": "object"}, "claims": {"type": "array"}},
+    "properties": {
+        "requests": {"type": "object"},
+        "limits": {"type": "object"},
+        "claims": {"type": "array", "items": {"type": "object"}},
+    },
+}
+_TIME: Final[Json] = {"type": "string", "pattern": "^([0-9]{1,5}(h|m|s|ms)){0,4}$"}
+_OBJECT: Final[Json] = {
+    "type": "object",
+    "required": ["apiVersion", "kind", "metadata"],
+    "properties": {"metadata": {"type": "object", "required": ["name"]}},
 }
 # What Kubernetes itself defines: its API checks what is in there.
 _KUBERNETES: Final = {
@@ -38,6 +55,7 @@ _SPECIAL: Final[Mapping[str, Json]] = {
     "pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
     "existingConfig.kind": {"enum": ["ConfigMap", "Secret"]},
     "tls.source": {"enum": ["secrets", "certManager"]},
+    "caBundle.kind": {"enum": ["ConfigMap", "Secret"]},
     "monitor.kind": {"enum": ["ServiceMonitor", "PodMonitor"]},
     "audit.volume": {"enum": ["emptyDir", "claim", "existing"]},
     "service.type": {"enum": ["ClusterIP", "NodePort", "LoadBalancer"]},
@@ -46,11 +64,19 @@ _SPECIAL: Final[Mapping[str, Json]] = {
     "autoscaling.cpu": {"type": "integer", "minimum": 0, "maximum": 1000},
     "autoscaling.minReplicas": {"type": "integer", "minimum": 1},
     "autoscaling.maxReplicas": {"type": "integer", "minimum": 1},
+    "timeouts.request": _TIME,
+    "timeouts.backendRequest": _TIME,
+    "extraObjects": {"type": "array", "items": _OBJECT},
     "image.digest": {"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"},
     "runAs.user": {"type": "integer", "minimum": 1},
     "runAs.group": {"type": "integer", "minimum": 1},
     "resources": _RESOURCES,
     "ports": _PORTS,
+    "pullSecrets": _STRINGS,
+    "ingress.hosts": _STRINGS,
+    "hostnames": _STRINGS,
+    "sentinel.addresses": _STRINGS,
+    "loadBalancerSourceRanges": _STRINGS,
     "labels": _TEXTS,
     "annotations": _TEXTS,
     "podLabels": _TEXTS,
@@ -93,12 +119,23 @@ def schema() -> str:
         "propertyNames": _NAME,
         "additionalProperties": {**_section({"run": _RUN, **process}), "required": ["run"]},
     }
+    config = _config(Config, "")
+    config["properties"]["storages"]["items"]["allOf"] = by_vendor()
     whole = {
         "$schema": "http://json-schema.org/draft-07/schema#",
         **_section({**properties, "global": {"type": "object"}}),
-        "$defs": {"config": _config(Config, "")},
+        "if": only_known_vendors(),
+        "then": _storage_options(),
+        "$defs": {"config": config, **definitions()},
     }
     return json.dumps(whole, indent=2) + "\n"
+
+
+def _storage_options() -> Json:
+    """Return what holds for storageOptions wherever they are, if the vendors are ours."""
+    options = {"properties": {"storageOptions": {"additionalProperties": {"$ref": "#/$defs/anyOptions"}}}}
+    every = {"additionalProperties": options}
+    return {"properties": {"processDefaults": options, "processes": every, "pipeline": options}}
 
 
 def _schema_of(value: Value, path: str) -> Json:
@@ -121,8 +158,9 @@ def _by_default(default: Any) -> Json:
     if isinstance(default, int):
         return {"type": "integer", "minimum": 0}
     if isinstance(default, list):
+        # Of an empty one nothing is known: those of texts are special cases, all others are of objects.
         items = {type(item) for item in default}
-        return {"type": "array", "items": {"type": "string"}} if items == {str} else {"type": "array"}
+        return _STRINGS if items == {str} else {"type": "array", "items": {"type": "object"}}
     if isinstance(default, dict):
         return _section({key: _by_default(inner) for key, inner in default.items()})
     return {"type": "string"}

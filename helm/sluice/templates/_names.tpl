@@ -39,6 +39,16 @@ app.kubernetes.io/component: {{ .component }}
 {{- end }}
 {{- end -}}
 
+{{/* A process' image: its own name, tag or digest over those of all. Takes root and process. */}}
+{{- define "sluice.process.image" -}}
+{{- $own := .process.image -}}
+{{- $image := deepCopy .root.Values.image -}}
+{{- if $own.repository }}{{ $_ := set $image "repository" $own.repository }}{{ end -}}
+{{- /* A tag of its own is not to lose against the digest of the others. */ -}}
+{{- if or $own.tag $own.digest }}{{ $image = mergeOverwrite $image (pick $own "tag" "digest") }}{{ end -}}
+{{- include "sluice.image" (dict "root" .root "image" $image) -}}
+{{- end -}}
+
 {{/* An image's reference. Takes root and image. */}}
 {{- define "sluice.image" -}}
 {{- $name := .image.repository -}}

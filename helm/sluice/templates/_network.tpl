@@ -1,8 +1,12 @@
 {{/* A rule that lets names be looked up. */}}
 {{- define "sluice.network.dns" -}}
 - to:
-    {{- toYaml .Values.networkPolicy.dns | nindent 4 }}
-  ports: [{port: 53, protocol: UDP}, {port: 53, protocol: TCP}]
+    {{- toYaml .Values.networkPolicy.dns.to | nindent 4 }}
+  ports:
+    {{- range .Values.networkPolicy.dns.ports }}
+    - {port: {{ . }}, protocol: UDP}
+    - {port: {{ . }}, protocol: TCP}
+    {{- end }}
 {{- end -}}
 
 {{/* A rule that lets stores and token services be reached. */}}

@@ -107,9 +107,7 @@ capabilities:
       {{- end }}
 {{- if .process.usesTls }}
 - name: tls
-  secret:
-    secretName: {{ .process.tlsSecret }}
-    defaultMode: 0440
+  {{- include "sluice.tls.volume" . | nindent 2 }}
 {{- end }}
 {{- if .process.issues }}
 {{- with include "sluice.redis.files" .root }}
@@ -132,6 +130,45 @@ capabilities:
 {{- with .process.extraVolumes }}
 {{ toYaml . }}
 {{- end }}
+{{- end -}}
+
+{{/* The volume with a process' certificate and the authorities that it believes. Takes root and process. */}}
+{{- define "sluice.tls.volume" -}}
+{{- $bundle := .root.Values.tls.caBundle -}}
+{{- if $bundle.name -}}
+projected:
+  defaultMode: 0440
+  sources:
+    - secret:
+        name: {{ .process.tlsSecret }}
+        items: [{key: tls.crt, path: tls.crt}, {key: tls.key, path: tls.key}]
+    - {{ ternary "secret" "configMap" (eq $bundle.kind "Secret") }}:
+        name: {{ $bundle.name }}
+        items: [{key: {{ $bundle.key | quote }}, path: ca.crt}]
+{{- else -}}
+secret:
+  secretName: {{ .process.tlsSecret }}
+  defaultMode: 0440
+{{- end -}}
+{{- end -}}
+
+{{/*
+The Secrets that a process reads as it starts, and not again, separated by commas. Takes root and process. Certificates between processes and what
+options of storages name by {file: …} are taken up by the running process.
+*/}}
+{{- define "sluice.process.secretsAtStart" -}}
+{{- $values := .root.Values -}}
+{{- $names := list $values.keys.secretName $values.keys.previousSecretName -}}
+{{- if .process.issues -}}
+{{- $redis := $values.redis -}}
+{{- $names = concat $names (list $redis.password.secretName $redis.sentinel.password.secretName $redis.tls.secretName) -}}
+{{- end -}}
+{{- range $name, $secret := .process.secretFiles -}}
+{{- range $.process.extraEnv -}}
+{{- if and (hasSuffix "_FILE" .name) (hasPrefix (printf "/etc/sluice/secrets/%s/" $name) (default "" .value)) }}{{ $names = append $names $secret }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- join "," ($names | compact | uniq | sortAlpha) -}}
 {{- end -}}
 
 {{/* Volumes of secretFiles, which it takes. */}}

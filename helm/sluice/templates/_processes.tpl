@@ -9,7 +9,9 @@ All processes, as JSON: their values over processDefaults, and what follows from
   usesTls       whether it needs a certificate
   issues        whether it hands out what opens a store: it alone has Redis
   audits        whether it keeps an audit log
+  ships         whether that is known to leave the pod
   reachesStores whether it opens an object store
+  hasSsl        whether it speaks TLS to clients
   identity      its name in its certificate
 */}}
 {{- define "sluice.processes" -}}
@@ -56,8 +58,9 @@ All processes, as JSON: their values over processDefaults, and what follows from
 {{- end -}}
 {{- $fullname := printf "%s-%s" (include "sluice.fullname" .root) .name -}}
 {{- $account := default $fullname $process.serviceAccount.name -}}
-{{- $landing := dig "usage" "landing" "" .root.Values.config -}}
-{{- $state := dig "state" "location" "" .root.Values.config -}}
+{{- $config := mergeOverwrite (deepCopy .root.Values.config) (deepCopy $process.config) -}}
+{{- $landing := dig "usage" "landing" "" $config -}}
+{{- $state := dig "state" "location" "" $config -}}
 {{- $audits := or $isEdge (has "catalog" $run) -}}
 {{- $holdsTables := or (has "snapshot" $run) (has "presign" $run) (has "vending" $run) -}}
 {{- $_ := set $process "fullname" $fullname -}}
@@ -69,9 +72,11 @@ All processes, as JSON: their values over processDefaults, and what follows from
 {{- $_ := set $process "usesTls" (not (and (empty $listens) (empty $calls))) -}}
 {{- $_ := set $process "issues" (or (has "presign" $run) (has "vending" $run)) -}}
 {{- $_ := set $process "audits" $audits -}}
+{{- $_ := set $process "ships" (and $audits (ne $landing "")) -}}
+{{- $_ := set $process "hasSsl" (and $isEdge (hasKey $config "ssl")) -}}
 {{- /* What a file says that something else keeps is not known here: it may ship audit segments. */ -}}
-{{- $ships := and $audits (or (contains "://" $landing) (ne .root.Values.existingConfig.name "")) -}}
-{{- $_ := set $process "reachesStores" (or $holdsTables $ships (and (has "catalog" $run) (contains "://" $state))) -}}
+{{- $toStore := and $audits (or (contains "://" $landing) (ne .root.Values.existingConfig.name "")) -}}
+{{- $_ := set $process "reachesStores" (or $holdsTables $toStore (and (has "catalog" $run) (contains "://" $state))) -}}
 {{- $_ := set $process "identity" (printf "spiffe://%s/ns/%s/sa/%s" .root.Values.tls.trustDomain .root.Release.Namespace $account) -}}
 {{- $_ := set $process "tlsSecret" (default (printf "%s-tls" $fullname) (get .root.Values.tls.secretNames .name)) -}}
 {{- end -}}
@@ -94,4 +99,37 @@ secret
 {{- range .process.run }}{{ $entries = concat $entries (get $purposes .) }}{{ end -}}
 {{- join " " ($entries | uniq | sortAlpha) -}}
 {{- end -}}
+{{- end -}}
+
+{{/*
+How many pods a Deployment asks for; empty: the field is left out. Takes root and process. Once an autoscaler sees to that, the number is the one that is
+there: a field that an upgrade takes away goes to a single pod, and any other number would undo the autoscaler's work. Whoever renders without a cluster
+cannot know it, and leaves it out.
+*/}}
+{{- define "sluice.process.replicas" -}}
+{{- if not .process.autoscaling.enabled -}}
+{{- .process.replicas -}}
+{{- else -}}
+{{- $live := lookup "apps/v1" "Deployment" .root.Release.Namespace .process.fullname -}}
+{{- if $live -}}
+{{- if not (include "sluice.process.isScaled" (dict "root" .root "live" $live)) }}{{ $live.spec.replicas }}{{ end -}}
+{{- else if lookup "v1" "ServiceAccount" .root.Release.Namespace "default" -}}
+{{- .process.autoscaling.minReplicas -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+Whether a Deployment's number of pods is an autoscaler's, and stays so without us; empty if not. Takes root and live, the Deployment. So it is by server-side
+apply (Helm 4), where a number in a manifest would be in conflict with the autoscaler's: in a rollback, say.
+*/}}
+{{- define "sluice.process.isScaled" -}}
+{{- $applied := false -}}
+{{- $scaled := false -}}
+{{- range .live.metadata.managedFields -}}
+{{- $fields := dig "f:spec" dict (.fieldsV1 | default dict) -}}
+{{- if and (eq .operation "Apply") (hasKey $fields "f:template") }}{{ $applied = true }}{{ end -}}
+{{- if and (eq (.subresource | default "") "scale") (hasKey $fields "f:replicas") }}{{ $scaled = true }}{{ end -}}
+{{- end -}}
+{{- if and $applied $scaled (semverCompare ">=4.0.0-0" .root.Capabilities.HelmVersion.Version) }}yes{{ end -}}
 {{- end -}}

@@ -5,6 +5,9 @@
 {{- fail "redis: bundled.enabled is for trials without a Redis of their own; remove it, or url and sentinel" -}}
 {{- end -}}
 {{- if and $redis.url $redis.sentinel.addresses }}{{ fail "redis: give url or sentinel, not both" }}{{ end -}}
+{{- if and (or $redis.url $redis.sentinel.addresses) .Values.networkPolicy.enabled (not .Values.networkPolicy.redis.to) -}}
+{{- fail "networkPolicy.redis.to: nothing may reach Redis, so say where it is: [{ipBlock: {cidr: ITS SUBNET}}] for a managed one, a podSelector or namespaceSelector for one in the cluster; and its ports in networkPolicy.redis.ports" -}}
+{{- end -}}
 {{- if $redis.bundled.enabled }}
 - {name: SLUICE_CACHE_REDIS_URL, value: "redis://{{ include "sluice.fullname" . }}-redis.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomain }}:6379/0"}
 - {name: SLUICE_CACHE_REDIS_PASSWORD_FILE, value: /etc/sluice/redis/password}

@@ -1,10 +1,11 @@
-"""The kinds that operators define, from their own sources, so that no object of theirs goes unchecked."""
+"""The kinds that operators define, from their own sources if possible, so that no object goes unchecked."""
 
 from __future__ import annotations
 
 import yaml
 
 from tests.integration.helm.control_plane import Cluster, module_directory
+from tests.integration.helm.gke import gke_definitions
 from tests.integration.helm.kubernetes_api import wait_until
 
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -30,6 +31,8 @@ def define_kinds(cluster: Cluster) -> None:
         directory = module_directory(module)
         for file in files:
             cluster.api.create(_DEFINITIONS, yaml.safe_load((directory / file).read_text()))
+    for definition in gke_definitions():
+        cluster.api.create(_DEFINITIONS, definition)
     wait_until(lambda: _established(cluster), "the operators' kinds are established")
 
 

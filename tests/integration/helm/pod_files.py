@@ -54,7 +54,8 @@ class PodFiles:
         elif "secret" in volume:
             yield from self._secret(volume["secret"]["secretName"], volume["secret"].get("items"))
         for source in volume.get("projected", {}).get("sources", ()):
-            yield from self._secret(source["secret"]["name"], source["secret"]["items"])
+            (part,) = source.values()
+            yield from self._secret(part["name"], part["items"])
 
     def _secret(self, name: str, items: list[Object] | None) -> Iterator[tuple[str, str]]:
         entries = self._given[name]

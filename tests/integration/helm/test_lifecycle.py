@@ -27,32 +27,51 @@ pytestmark = [pytest.mark.system, pytest.mark.component(KUBERNETES)]
 
 VERSIONS = ("helm3", "helm4")
 # What Kubernetes itself puts into a namespace, and what a test does.
-ALWAYS_THERE = {"default", "kube-root-ca.crt"}
+ALWAYS_THERE = {"default", "kube-root-ca.crt", "sluice-audit"}
 KINDS = (
     *(f"api/v1/{kind}" for kind in ("pods", "services", "configmaps", "secrets", "serviceaccounts")),
+    "api/v1/persistentvolumeclaims",
     *("apis/apps/v1/deployments", "apis/apps/v1/replicasets", "apis/batch/v1/cronjobs"),
     *("apis/autoscaling/v2/horizontalpodautoscalers", "apis/policy/v1/poddisruptionbudgets"),
     *("apis/networking.k8s.io/v1/networkpolicies", "apis/networking.k8s.io/v1/ingresses"),
     *("apis/rbac.authorization.k8s.io/v1/roles", "apis/rbac.authorization.k8s.io/v1/rolebindings"),
     *("apis/cert-manager.io/v1/certificates", "apis/external-secrets.io/v1/externalsecrets"),
+    *("apis/cert-manager.io/v1/issuers", "apis/networking.gke.io/v1/healthcheckpolicies"),
+    "apis/networking.gke.io/v1/gcpbackendpolicies",
     *("apis/gateway.networking.k8s.io/v1/httproutes", "apis/monitoring.coreos.com/v1/podmonitors"),
     *("apis/monitoring.coreos.com/v1/servicemonitors", "apis/monitoring.coreos.com/v1/prometheusrules"),
 )
+# What is said to whoever installs it so.
+LOST = "the audit log is lost"
 CHANGE = {"processDefaults": {"podAnnotations": {"example.com/change": "1"}}}
+# As docs/kubernetes.md has keys rotated, with the Secrets that pods have afterwards: current, and previous.
+ROTATION = (
+    ({"previousSecretName": "sluice-keys-2"}, ["sluice-keys", "sluice-keys-2"]),
+    (
+        {"secretName": "sluice-keys-2", "previousSecretName": "sluice-keys"},
+        ["sluice-keys-2", "sluice-keys"],
+    ),
+    ({"secretName": "sluice-keys-2"}, ["sluice-keys-2"]),
+)
+FIVE = ("edge", "catalog", "snapshot", "presign", "vending")
+FEW = {"processDefaults": {"replicas": 1}, "processes": {"presign": {"replicas": 3}}}
+SHIPPING = {"usage": {"landing": "/var/lib/landing"}}
+ONE = {"processes": {"gateway": {"run": [*FIVE], "config": SHIPPING}, **dict.fromkeys(FIVE)}}
 
 
 class Release:
     """One installation in a namespace of its own."""
 
-    def __init__(self, cluster: Cluster, helm: str, values: str, namespace: str = "") -> None:
+    def __init__(self, cluster: Cluster, helm: str, values: str, namespace: str = "", *options: str) -> None:
         self._cluster = cluster
         self._helm = helm
+        self.applies_on_server = helm == "helm4"
         self.namespace = namespace or f"{values}-{helm}"
         self._namespaces = (self.namespace, f"{self.namespace}-pipeline")
         self._files = [] if values == "default" else ["--values", str(example(values))]
         # Two releases live at once, each with a pipeline. Nobody calls pods that kwok pretends to run.
         own = f"pipeline.namespace={self._namespaces[1]},processDefaults.minReadySeconds=0"
-        self._files += ["--set", own]
+        self._files += ["--set", own, *options]
         for name in self._namespaces:
             cluster.namespace(name)
         if values == "minio":
@@ -61,8 +80,8 @@ class Release:
     def install(self) -> str:
         return self._run("install", "sluice", str(CHART), *self._files)
 
-    def upgrade(self, values: Values) -> str:
-        command = ["upgrade", "sluice", str(CHART), *self._files, "--values", "-"]
+    def upgrade(self, values: Values, *options: str) -> str:
+        command = ["upgrade", "sluice", str(CHART), *self._files, "--values", "-", *options]
         return self._run(*command, stdin=yaml.safe_dump(dict(values)))
 
     def rollback(self) -> str:
@@ -92,6 +111,30 @@ class Release:
         """Return what is in Secrets."""
         path = f"/api/v1/namespaces/{self.namespace}/secrets"
         return [self._cluster.api.get(f"{path}/{name}")["data"] for name in names]
+
+    def deployments(self) -> dict[str, Object]:
+        """Return the Deployments by the name of the process."""
+        found = self._cluster.api.list(f"/apis/apps/v1/namespaces/{self.namespace}/deployments")
+        return {each["metadata"]["name"].removeprefix("sluice-"): each for each in found}
+
+    def replicas(self, process: str) -> int:
+        """Return how many pods are asked for."""
+        asked: int = self.deployments()[process]["spec"]["replicas"]
+        return asked
+
+    def pods_of(self, process: str) -> set[str]:
+        """Return which pods of a process there are, each of them another for ever."""
+        key = "app.kubernetes.io/component"
+        return {
+            each["metadata"]["uid"] for each in self.pods() if each["metadata"]["labels"].get(key) == process
+        }
+
+    def key_secrets(self) -> list[list[str]]:
+        """Return the Secrets that pods have keys from, as each different list of them."""
+        volumes = [volume for each in self.pods() for volume in each["spec"]["volumes"]]
+        sources = [each["projected"]["sources"] for each in volumes if each["name"] == "keys"]
+        found = {tuple(source["secret"]["name"] for source in each) for each in sources}
+        return [list(each) for each in sorted(found)]
 
     def changed(self) -> set[str | None]:
         """Return what pods have of the change."""
@@ -177,7 +220,7 @@ def test_a_release_lives_and_ends(cluster, values):
         notes = list(pool.map(live_and_end, releases))
     # Pods of both have no disk that stays, and ship nothing.
     loses_audit = values in ("default", "trial")
-    assert ["the audit log is lost" in each for each in notes] == [loses_audit, loses_audit]
+    assert [LOST in each for each in notes] == [loses_audit, loses_audit]
 
 
 def live_and_end(release: Release) -> str:
@@ -186,6 +229,8 @@ def live_and_end(release: Release) -> str:
     pods = release.pods()
     assert pods
     assert {each["status"]["phase"] for each in pods} == {"Running"}
+    # No autoscaler had to change a Deployment: each begins with as many pods as it is to have.
+    assert {each["metadata"]["generation"] for each in release.deployments().values()} == {1}
     release.upgrade(CHANGE)
     assert "1" in release.changed()
     release.rollback()
@@ -193,3 +238,55 @@ def live_and_end(release: Release) -> str:
     release.uninstall()
     wait_until(lambda: release.leftovers() == set(), f"{release.namespace} is as it was before")
     return notes
+
+
+@pytest.mark.component(HELM3, HELM4)
+def test_a_release_is_changed_in_all_the_ways_that_are_documented(cluster, tmp_path):
+    few = tmp_path / "few.yaml"
+    few.write_text(yaml.safe_dump(FEW))
+    with ThreadPoolExecutor() as pool:
+        own = ("--values", str(few))
+        releases = [Release(cluster, helm, "default", f"changes-{helm}", *own) for helm in VERSIONS]
+        list(pool.map(go_through_changes, releases))
+
+
+def go_through_changes(release: Release) -> None:
+    release.install()
+    autoscale(release)
+    for keys, secrets in ROTATION:
+        give_keys(release, keys, secrets)
+    assert LOST not in release.upgrade(ONE)
+    assert set(release.deployments()) == {"gateway"}
+    assert LOST in release.upgrade({})
+    assert set(release.deployments()) == set(FIVE)
+    release.uninstall()
+    wait_until(lambda: release.leftovers() == set(), f"{release.namespace} is as it was before")
+
+
+def give_keys(release: Release, keys: Values, secrets: list[str]) -> None:
+    release.upgrade({"keys": keys})
+    wait_until(lambda: release.key_secrets() == [secrets], f"all pods have {secrets}")
+
+
+def autoscale(release: Release) -> None:
+    """Turn autoscaling on, upgrade under it, and turn it off."""
+    pods = release.pods_of("presign")
+    assert len(pods) == 3
+    release.upgrade(scaled(2))
+    # The same three: there were never fewer.
+    assert release.pods_of("presign") == pods
+    assert release.replicas("presign") == 3
+    # Without load the autoscaler does nothing but to keep the fewest.
+    release.upgrade(scaled(5))
+    wait_until(lambda: release.replicas("presign") == 5, "the autoscaler has made it five")
+    release.upgrade(scaled(2))
+    assert release.replicas("presign") == 5
+    if release.applies_on_server:
+        with pytest.raises(AssertionError, match=r"conflict.*\.spec\.replicas"):
+            release.upgrade({})
+    release.upgrade({}, *(["--force-conflicts"] if release.applies_on_server else []))
+    assert release.replicas("presign") == 3
+
+
+def scaled(fewest: int) -> Values:
+    return {"processes": {"presign": {"autoscaling": {"enabled": True, "minReplicas": fewest}}}}

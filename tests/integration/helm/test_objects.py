@@ -44,7 +44,10 @@ EVERYTHING = {
     "httpRoute": {"enabled": True, "parentRefs": [{"name": "public"}]},
 }
 # Of operators, whose own definitions say what is valid.
-CUSTOM = ("cert-manager.io", "external-secrets.io", "gateway.networking.k8s.io", "monitoring.coreos.com")
+CUSTOM = (
+    *("cert-manager.io", "external-secrets.io", "gateway.networking.k8s.io", "monitoring.coreos.com"),
+    "networking.gke.io",
+)
 SPARK = "sparkoperator.k8s.io"
 
 

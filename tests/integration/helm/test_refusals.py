@@ -18,6 +18,13 @@ def _storage(**identity: Any) -> dict[str, Any]:
     return {"name": "lake", "prefix": "s3://lake", "vendor": "s3", "options": {"identity": identity}}
 
 
+def _at(path: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:
+    """Return values at a place."""
+    for key in reversed(path):
+        values = {key: values}
+    return values
+
+
 BY_SCHEMA: dict[str, tuple[dict[str, Any], str]] = {
     "a name that is not there": ({"replicas": 3}, "replicas"),
     "a misspelt name in a process": ({"processes": {"presign": {"replcas": 3}}}, "replcas"),
@@ -44,6 +51,48 @@ BY_SCHEMA: dict[str, tuple[dict[str, Any], str]] = {
     "another kind of monitor": ({"monitoring": {"monitor": {"kind": "Scrape"}}}, "kind"),
     "another source of certificates": ({"tls": {"source": "vault"}}, "source"),
     "a port that is none": ({"networkPolicy": {"stores": {"ports": [70000]}}}, "ports"),
+    "names of Secrets in Kubernetes' own spelling": (
+        {"image": {"pullSecrets": [{"name": "x"}]}},
+        "pullSecrets",
+    ),
+    "hosts of an ingress in Kubernetes' own spelling": ({"ingress": {"hosts": [{"host": "x"}]}}, "hosts"),
+    "hosts of a route that are none": ({"httpRoute": {"hostnames": [{"name": "x"}]}}, "hostnames"),
+    "sentinels that are none": ({"redis": {"sentinel": {"addresses": [{"host": "s"}]}}}, "addresses"),
+    "a peer that is a text": ({"networkPolicy": {"clients": ["10.0.0.0/8"]}}, "clients"),
+    "a time that is none": ({"httpRoute": {"timeouts": {"request": "soon"}}}, "request"),
+    "an object without a kind": (
+        {"extraObjects": [{"apiVersion": "v1", "metadata": {"name": "x"}}]},
+        "kind",
+    ),
+    "an object without a name": (
+        {"extraObjects": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}]},
+        "name",
+    ),
+    "a misspelt option of a storage": ({"config": {"storages": [_storage(roleARN="r")]}}, "roleARN"),
+    "an option of another vendor": (
+        {"config": {"storages": [{**_storage(), "options": {"hierarchicalNamespace": True}}]}},
+        "hierarchicalNamespace",
+    ),
+    "a secret as a plain text": (
+        {"config": {"storages": [_storage(secretAccessKey=SECRET)]}},
+        "secretAccessKey",
+    ),
+    **{
+        f"a misspelt option of a storage in {'.'.join(where)}": (
+            _at(where, {"storageOptions": {"lake": {"identity": {"roleARN": "r"}}}})
+            | {"config": {"storages": [_storage()]}},
+            "roleARN",
+        )
+        for where in (("processes", "presign"), ("processDefaults",), ("pipeline",))
+    },
+    "an image of a process without its end": ({"processes": {"edge": {"image": {"digest": "1"}}}}, "digest"),
+    **{
+        f"a process by the name of the chart's own {name}": (
+            {"processes": {name: {"run": ["edge"]}, "edge": None}},
+            name,
+        )
+        for name in ("redis", "pipeline", "pipeline-worker", "metrics", "deny", "ca", "dashboard-cache")
+    },
 }
 BY_TEMPLATES: dict[str, tuple[dict[str, Any], str]] = {
     "a service in two processes": (
@@ -61,6 +110,14 @@ BY_TEMPLATES: dict[str, tuple[dict[str, Any], str]] = {
     "the bundled Redis beside another": (
         {"redis": {"url": "rediss://r:6379", "bundled": {"enabled": True}}},
         "bundled.enabled",
+    ),
+    "a Redis that nobody may reach": (
+        {"redis": {"url": "rediss://r:6379"}},
+        r"networkPolicy.redis.to: .*ipBlock",
+    ),
+    "sentinels that nobody may reach": (
+        {"redis": {"sentinel": {"addresses": ["s:26379"], "service": "x"}}},
+        r"networkPolicy.redis.to: .*ipBlock",
     ),
     "options of a storage that is not there": (
         {"processes": {"presign": {"storageOptions": {"lake": {}}}}},
@@ -104,9 +161,9 @@ BY_TEMPLATES: dict[str, tuple[dict[str, Any], str]] = {
     "a key of a store in one process' ConfigMap": (
         {
             "config": {"storages": [_storage()]},
-            "processes": {"presign": {"storageOptions": {"lake": {"accountKey": {"value": SECRET}}}}},
+            "processes": {"presign": {"storageOptions": {"lake": {"apiToken": {"value": SECRET}}}}},
         },
-        r"the storage lake: options.accountKey.value: .* {file: ",
+        r"the storage lake: options.apiToken.value: .* {file: ",
     ),
     "a key of a store in the pipeline's ConfigMap": (
         {
@@ -129,8 +186,16 @@ BY_TEMPLATES: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", BY_SCHEMA)
 def test_the_schema_names_what_is_wrong(case):
     values, named = BY_SCHEMA[case]
-    with pytest.raises(Refused, match=rf"(?s)values don't meet the specifications.*{named}"):
+    with pytest.raises(Refused, match=rf"(?s)values don't meet the specifications.*{named}") as refused:
         render(values=values)
+    assert SECRET not in str(refused.value)
+
+
+def test_options_of_a_vendor_that_is_not_ours_are_its_own():
+    storage = {**_storage(), "vendor": "tape", "options": {"robot": 3}}
+    own = {"presign": {"storageOptions": {"lake": {"robot": 4}}}}
+    settings = render(values={"config": {"storages": [storage]}, "processes": own})
+    assert "robot: 4" in settings.of("ConfigMap")["sluice-presign"]["data"]["server.yaml"]
 
 
 @pytest.mark.parametrize("case", ["a misspelt name in a process", "a wrong type", "root"])

@@ -65,6 +65,13 @@ def test_every_probe_asks_what_is_there(processes, probe):
     )
 
 
+def test_what_load_balancers_ask_for_is_answered_without_a_token(processes, http_port):
+    alb = render("aws").of("Ingress")["sluice"]["metadata"]["annotations"]
+    gke = render("gcp").of("HealthCheckPolicy")["sluice"]["spec"]["default"]["config"]["httpHealthCheck"]
+    for path in (alb["alb.ingress.kubernetes.io/healthcheck-path"], gke["requestPath"]):
+        assert request(f"http://127.0.0.1:{http_port}{path}").status == 200
+
+
 def test_what_scaling_goes_by_is_counted_by_the_process_that_is_scaled(processes):
     scaled = 0
     for name in EXAMPLES:

@@ -45,12 +45,12 @@ WAYS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         },
     ),
     "keys in rotation": ((), {"keys": {"previousSecretName": "sluice-keys-2"}}),
+    "a change of authority": ((), {"tls": {"caBundle": {"name": "authorities", "key": "both.pem"}}}),
     "IPv6": ((), {"listenHost": "::"}),
 }
 # Warned of on purpose: the default values have no address for recipients, and trials a Redis without TLS.
 WARNINGS = {
-    **dict.fromkeys(("default", "two processes", "keys in rotation", "IPv6"), ("publicUrl",)),
-    "one process that platform services call": ("publicUrl",),
+    **dict.fromkeys((name for name in WAYS if name not in EXAMPLES), ("publicUrl",)),
     "trial": ("SLUICE_CACHE_REDIS_URL",),
 }
 
@@ -82,7 +82,7 @@ def _any_secret(**known: Mapping[str, str]) -> Mapping[str, Mapping[str, str]]:
     """Secrets of every name: those that are known, and others with every entry that may be asked for."""
     plain = ("secret", "password", "sluice", "sentinel", "accessKeyId", "secretAccessKey")
     entries = dict.fromkeys(
-        (*plain, "tls.crt", "tls.key", "ca.crt"), "of no meaning, but long enough for a key"
+        (*plain, "tls.crt", "tls.key", "ca.crt", "both.pem"), "of no meaning, but long enough for a key"
     )
     whole = {**entries, **new_keys()}
     return defaultdict(lambda: whole, known)
@@ -116,7 +116,7 @@ def test_each_process_is_given_the_keys_of_its_services_and_no_others(drafts, re
         assert _keys_in(rendered, name, "previous") <= wanted - {"grantPrivateKey"}
 
 
-def test_only_processes_that_issue_know_redis_and_all_of_them_do(rendered):
+def test_only_processes_that_issue_know_redis_and_all_of_them_do(rendered, way):
     processes = {name: env_of(process) for name, process in rendered.processes.items()}
     with_redis = {name for name, env in processes.items() if any("CACHE_REDIS" in key for key in env)}
     issuing = {
@@ -124,7 +124,9 @@ def test_only_processes_that_issue_know_redis_and_all_of_them_do(rendered):
         for name, env in processes.items()
         if {"presign", "vending"}.intersection(env["SLUICE_SERVICES_RUN"].split(","))
     }
-    assert with_redis in (set(), issuing)
+    assert issuing
+    # Every example has one.
+    assert with_redis == (issuing if way in EXAMPLES else set())
 
 
 def test_the_pipeline_has_none_of_the_gateways_keys_and_the_gateway_takes_its_settings(tmp_path):

@@ -58,3 +58,14 @@ def test_rules_and_dashboards_of_the_chart_are_those_of_the_project(folder, orig
     originals = {path.name: path.read_text() for path in (ROOT / origin).glob(pattern)}
     copies = {path.name: path.read_text() for path in (CHART / "files" / folder).glob(pattern)}
     assert copies == originals, f"run `python -m helm`, which copies {origin}"
+
+
+def test_every_list_of_the_schema_says_what_is_in_it():
+    def untyped(schema: object, path: str) -> list[str]:
+        if not isinstance(schema, dict):
+            return []
+        own = [path] if schema.get("type") == "array" and "items" not in schema else []
+        return own + [each for key, inner in schema.items() for each in untyped(inner, f"{path}.{key}")]
+
+    known = yaml.safe_load(SCHEMA.read_text())
+    assert untyped(known["properties"], "") == []
