@@ -31,6 +31,7 @@ PROMTOOL = "promtool, from apt"
 HELM3 = "Helm 3.22.0"
 HELM4 = "Helm 4.3.1"
 KUBERNETES = "Kubernetes 1.36.3, with nodes by kwok 0.8.0"
+SPARK_ON_KUBERNETES = "PySpark, with executors in pods of that Kubernetes"
 MOTO = "moto 5.2.5, for the shapes of AWS's API only"
 BOTO3 = "boto3 1.44.0"
 PYSPARK = "PySpark, reading with S3A"
@@ -55,7 +56,7 @@ EXPECTED = (
     *(VALKEY, REDIS, TOXIPROXY),
     *(ENVOY, NGINX),
     *(PROMETHEUS, PROMTOOL),
-    *(HELM3, HELM4, KUBERNETES),
+    *(HELM3, HELM4, KUBERNETES, SPARK_ON_KUBERNETES),
     *(SCHEMATHESIS, BUF, CURL),
     *(GRPCURL, GO_CLIENT),
     *(IMAGE, COMPOSE, COMPOSE_GO, HADOLINT),

@@ -3,6 +3,17 @@
 {{- include "sluice.fullname" . }}-pipeline
 {{- end -}}
 
+{{/* The name of what makes pods for one of its jobs, no longer than the limit of its kind. Takes root, job and limit. */}}
+{{- define "sluice.pipeline.jobName" -}}
+{{- $end := printf "-pipeline-%s" .job -}}
+{{- include "sluice.fullname" .root | trunc (int (sub .limit (len $end))) | trimSuffix "-" }}{{ $end }}
+{{- end -}}
+
+{{/* Kubernetes' limit leaves room for the time that is added to the names of Jobs. Takes root and job. */}}
+{{- define "sluice.pipeline.cronJobName" -}}
+{{- include "sluice.pipeline.jobName" (mergeOverwrite (dict "limit" 52) .) -}}
+{{- end -}}
+
 {{/* Whether anything of the pipeline runs; empty if not. */}}
 {{- define "sluice.pipeline.runs" -}}
 {{- $pipeline := .Values.pipeline -}}
@@ -37,18 +48,45 @@ where the gateway's are not.
 {{- default .Release.Namespace $own -}}
 {{- end -}}
 
-{{/* Settings of the pipeline over config: workers' executors are where their account may make them. */}}
+{{/* Settings of the pipeline over config: what workers need for executors in pods, under what config has of Spark's settings. */}}
 {{- define "sluice.pipeline.overlay" -}}
 {{- if include "sluice.pipeline.workerMakesPods" . -}}
-{{- dict "pipeline" (dict "spark" (dict "conf" (dict "spark.kubernetes.namespace" (include "sluice.pipeline.namespace" .)))) | toYaml -}}
+{{- $given := dig "pipeline" "spark" "conf" dict .Values.config -}}
+{{- $conf := mergeOverwrite (include "sluice.pipeline.driverConf" . | fromYaml) (deepCopy $given) -}}
+{{- /* Their account may make them nowhere else. */ -}}
+{{- $_ := set $conf "spark.kubernetes.namespace" (include "sluice.pipeline.namespace" .) -}}
+{{- dict "pipeline" (dict "spark" (dict "conf" $conf)) | toYaml -}}
 {{- else -}}
 {}
 {{- end -}}
 {{- end -}}
 
+{{/*
+Settings of Spark where one of our pods is the driver and executors are pods beside it. Spark itself puts in the variables: a file of settings
+cannot know the pod.
+*/}}
+{{- define "sluice.pipeline.driverConf" -}}
+{{- dict
+  "spark.kubernetes.namespace" (include "sluice.pipeline.namespace" .)
+  "spark.kubernetes.container.image" (include "sluice.image" (dict "root" . "image" .Values.pipeline.image))
+  "spark.kubernetes.container.image.pullPolicy" .Values.pipeline.image.pullPolicy
+  "spark.kubernetes.driver.pod.name" "${env:POD_NAME}"
+  "spark.kubernetes.executor.podTemplateFile" "/etc/sluice/spark/executor.yaml"
+  "spark.kubernetes.authenticate.executor.serviceAccountName" (include "sluice.pipeline.account" .)
+  "spark.driver.host" "${env:POD_IP}"
+  "spark.driver.bindAddress" .Values.listenHost
+  "spark.driver.port" "7078"
+  "spark.driver.blockManager.port" "7079"
+| toYaml -}}
+{{- end -}}
+
 {{/* The account of all that runs the pipeline. */}}
 {{- define "sluice.pipeline.account" -}}
-{{- default (include "sluice.pipeline.name" .) .Values.pipeline.serviceAccount.name -}}
+{{- $account := .Values.pipeline.serviceAccount -}}
+{{- if not (or $account.create $account.name) -}}
+{{- fail "pipeline.serviceAccount.name: name the account that is there, or let the chart make one by pipeline.serviceAccount.create" -}}
+{{- end -}}
+{{- default (include "sluice.pipeline.name" .) $account.name -}}
 {{- end -}}
 
 {{/* Labels of the pipeline's pods. */}}
@@ -59,7 +97,10 @@ azure.workload.identity/use: "true"
 {{- end }}
 {{- end -}}
 
-{{/* The part of a pod that all of the pipeline's have in common, but automountServiceAccountToken: for drivers with executors in pods only. */}}
+{{/*
+The part of a pod that all of the pipeline's have in common, executors included. What differs: volumes, and automountServiceAccountToken, which is
+for drivers with executors in pods only.
+*/}}
 {{- define "sluice.pipeline.pod" -}}
 serviceAccountName: {{ include "sluice.pipeline.account" . }}
 enableServiceLinks: false
@@ -71,8 +112,13 @@ imagePullSecrets:
   - name: {{ . }}
   {{- end }}
 {{- end }}
-volumes:
-  {{- include "sluice.pipeline.volumes" . | nindent 2 }}
+{{- with include "sluice.pipeline.placement" . | trim }}
+{{ . }}
+{{- end }}
+{{- end -}}
+
+{{/* Which nodes the pipeline's pods are on. */}}
+{{- define "sluice.pipeline.placement" -}}
 {{- with .Values.pipeline.affinity }}
 affinity:
   {{- toYaml . | nindent 2 }}
@@ -87,16 +133,32 @@ tolerations:
 {{- end }}
 {{- end -}}
 
-{{/* The part of a container that all of the pipeline's have in common. */}}
+{{/* The part of a pod that all have in common that the chart makes itself: workers, and drivers of CronJobs. */}}
+{{- define "sluice.pipeline.ownPod" -}}
+# A worker may finish what is under way.
+terminationGracePeriodSeconds: {{ add (int .Values.pipeline.worker.grace) 15 }}
+{{ include "sluice.pipeline.pod" . }}
+volumes:
+  {{- include "sluice.pipeline.volumes" . | nindent 2 }}
+{{- end -}}
+
+{{/* The part of a container that all of those have in common. Takes root, and driverMemory where Spark's driver runs in it. */}}
 {{- define "sluice.pipeline.container" -}}
-image: {{ include "sluice.image" (dict "root" . "image" .Values.pipeline.image) | quote }}
-imagePullPolicy: {{ .Values.pipeline.image.pullPolicy }}
+image: {{ include "sluice.image" (dict "root" .root "image" .root.Values.pipeline.image) | quote }}
+imagePullPolicy: {{ .root.Values.pipeline.image.pullPolicy }}
 env:
-  {{- include "sluice.pipeline.env" . | nindent 2 }}
+  {{- include "sluice.pipeline.env" .root | nindent 2 }}
+  {{- with .driverMemory }}
+  # Over Java's heap of one gigabyte, and under spark.driver.memory.
+  - {name: SPARK_DRIVER_MEMORY, value: {{ . | quote }}}
+  {{- end }}
+  {{- with .root.Values.pipeline.extraEnv }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 securityContext:
-  {{- include "sluice.container.security" . | nindent 2 }}
+  {{- include "sluice.container.security" .root | nindent 2 }}
 volumeMounts:
-  {{- include "sluice.pipeline.mounts" . | nindent 2 }}
+  {{- include "sluice.pipeline.mounts" .root | nindent 2 }}
 {{- end -}}
 
 {{/* A worker is no gateway: it has none of the gateway's keys. */}}
@@ -108,9 +170,6 @@ volumeMounts:
 - {name: SPARK_LOCAL_DIRS, value: /var/lib/sluice/spark}
 - {name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}
 - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
-{{- with .Values.pipeline.extraEnv }}
-{{ toYaml . }}
-{{- end }}
 {{- end -}}
 
 {{- define "sluice.pipeline.mounts" -}}
@@ -118,6 +177,13 @@ volumeMounts:
 - {name: spark, mountPath: /etc/sluice/spark, readOnly: true}
 - {name: scratch, mountPath: /var/lib/sluice}
 - {name: tmp, mountPath: /tmp}
+{{- with include "sluice.pipeline.extraMounts" . | trim }}
+{{ . }}
+{{- end }}
+{{- end -}}
+
+{{/* Mounts that drivers and executors have alike. */}}
+{{- define "sluice.pipeline.extraMounts" -}}
 {{- range $name, $_ := .Values.pipeline.secretFiles }}
 - {name: secret-{{ $name }}, mountPath: /etc/sluice/secrets/{{ $name }}, readOnly: true}
 {{- end }}
@@ -136,6 +202,13 @@ volumeMounts:
   emptyDir: {sizeLimit: {{ .Values.pipeline.scratchSize }}}
 - name: tmp
   emptyDir: {sizeLimit: 1Gi}
+{{- with include "sluice.pipeline.extraVolumes" . | trim }}
+{{ . }}
+{{- end }}
+{{- end -}}
+
+{{/* Volumes that drivers and executors have alike. */}}
+{{- define "sluice.pipeline.extraVolumes" -}}
 {{- include "sluice.secretFiles.volumes" .Values.pipeline.secretFiles }}
 {{- with .Values.pipeline.extraVolumes }}
 {{ toYaml . }}

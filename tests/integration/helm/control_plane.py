@@ -20,6 +20,8 @@ from tests.integration.helm.kubernetes_api import KubernetesApi, Object, wait_un
 from tests.stores.process import free_ports, listens, retried, running
 
 _NODES = 3
+# The label of nodes that kwok looks after.
+_PRETENDED = "tests/pretended"
 _KWOK = "sigs.k8s.io/kwok@v0.8.0"
 # How kwok has nodes become ready, and pods run and end.
 _STAGES = ("node/fast", "node/heartbeat-with-lease", "pod/fast")
@@ -72,7 +74,13 @@ def _running(directory: Path) -> Iterator[Cluster]:
         )
         _start(stack, files, "kube-controller-manager", *_controllers(files))
         _start(stack, files, "kube-scheduler", "--leader-elect=false", "--secure-port=0")
-        _start(stack, files, "kwok", "--manage-all-nodes=true", f"--config={files.stages}")
+        _start(
+            stack,
+            files,
+            "kwok",
+            f"--manage-nodes-with-label-selector={_PRETENDED}=true",
+            f"--config={files.stages}",
+        )
         _add_nodes(api)
         yield Cluster(api, files.kubeconfig)
 
@@ -102,7 +110,7 @@ def _api_server(files: _Files, etcd: int, port: int) -> list[str]:
         "advertise-address": "127.0.0.1",
         "endpoint-reconciler-type": "none",
         "secure-port": port,
-        "cert-dir": files.directory / "certificates",
+        "cert-dir": files.certificates,
         "token-auth-file": files.tokens,
         "authorization-mode": "RBAC",
         "service-account-issuer": "https://kubernetes.default.svc",
@@ -118,6 +126,8 @@ def _controllers(files: _Files) -> list[str]:
         "--leader-elect=false",
         "--secure-port=0",
         f"--service-account-private-key-file={files.account_key}",
+        # For pods that have a token: by whom the API server is to be known.
+        f"--root-ca-file={files.certificates / 'apiserver.crt'}",
         # A machine that is too busy for heartbeats is not one whose nodes are gone.
         "--node-monitor-grace-period=30m",
         "--horizontal-pod-autoscaler-sync-period=1s",
@@ -136,7 +146,11 @@ def _add_nodes(api: KubernetesApi) -> None:
     capacity = {"cpu": "64", "memory": "256Gi", "pods": "250", "ephemeral-storage": "1Ti"}
     for number in range(_NODES):
         name = f"node-{number}"
-        labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": f"zone-{number}"}
+        labels = {
+            "kubernetes.io/hostname": name,
+            "topology.kubernetes.io/zone": f"zone-{number}",
+            _PRETENDED: "true",
+        }
         status = {"capacity": capacity, "allocatable": capacity}
         api.create("/api/v1/nodes", {"metadata": {"name": name, "labels": labels}, "status": status})
     wait_until(lambda: all(map(_is_ready, api.list("/api/v1/nodes"))), "all nodes are ready")
@@ -152,6 +166,7 @@ class _Files:
 
     def __init__(self, directory: Path, token: str, port: int) -> None:
         self.directory = directory
+        self.certificates = directory / "certificates"
         self.tokens = directory / "tokens.csv"
         self.tokens.write_text(f'{token},admin,admin,"system:masters"\n')
         self.account_key = directory / "accounts.pem"

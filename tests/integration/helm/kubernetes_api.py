@@ -20,7 +20,7 @@ class KubernetesApi:
     """An API server on loopback, as somebody who may do everything."""
 
     def __init__(self, port: int, token: str) -> None:
-        self._base = f"https://127.0.0.1:{port}"
+        self.base = f"https://127.0.0.1:{port}"
         self._token = token
         # It makes its own certificate as it starts.
         self._tls = ssl._create_unverified_context()
@@ -53,9 +53,30 @@ class KubernetesApi:
     def get(self, path: str) -> Object:
         return self._call("GET", path)
 
+    def find(self, path: str) -> Object | None:
+        """Return an object, or nothing where it is not there."""
+        try:
+            return self.get(path)
+        except urllib.error.HTTPError as exc:
+            if exc.code != HTTPStatus.NOT_FOUND:
+                raise
+            return None
+
     def list(self, path: str) -> list[Object]:
         items: list[Object] = self._call("GET", path)["items"]
         return items
+
+    def patch(self, path: str, body: Object) -> Object:
+        """Change an object, lists by the names of what is in them."""
+        return self._call("PATCH", path, body)
+
+    def delete(self, path: str) -> None:
+        """Delete an object, if it is there."""
+        try:
+            self._call("DELETE", path)
+        except urllib.error.HTTPError as exc:
+            if exc.code != HTTPStatus.NOT_FOUND:
+                raise
 
     def _call(self, method: str, path: str, body: Object | None = None) -> Object:
         for pause in _PAUSES:
@@ -74,11 +95,12 @@ class KubernetesApi:
             return found
 
     def _open(self, method: str, path: str, body: Object | None = None) -> Any:
+        kind = "application/strategic-merge-patch+json" if method == "PATCH" else "application/json"
         request = urllib.request.Request(
-            f"{self._base}{path}",
+            f"{self.base}{path}",
             method=method,
             data=None if body is None else json.dumps(body).encode(),
-            headers={"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"},
+            headers={"Authorization": f"Bearer {self._token}", "Content-Type": kind},
         )
         return urllib.request.urlopen(request, context=self._tls, timeout=30)
 

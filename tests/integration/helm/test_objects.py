@@ -135,7 +135,7 @@ def test_only_drivers_whose_executors_are_pods_have_a_token_of_kubernetes(everyt
         ("Deployment", "sluice-pipeline-worker"),
     }
     settings = yaml.safe_load(workers.of("ConfigMap")["sluice-pipeline"]["data"]["server.yaml"])
-    assert settings["pipeline"]["spark"]["conf"] == {"spark.kubernetes.namespace": "spark"}
+    assert settings["pipeline"]["spark"]["conf"]["spark.kubernetes.namespace"] == "spark"
 
 
 def test_the_driver_of_a_spark_application_has_a_token_and_its_executors_have_none(everything):
