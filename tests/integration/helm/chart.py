@@ -103,5 +103,5 @@ def env_of(workload: Object) -> dict[str, str]:
 
 
 def _serves(deployment: Object) -> bool:
-    command: list[str] = container(deployment).get("command", [])
-    return command[:2] == ["sluice", "serve"]
+    arguments: list[str] = container(deployment).get("args", [])
+    return arguments[:1] == ["serve"]

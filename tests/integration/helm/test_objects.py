@@ -13,7 +13,7 @@ import yaml
 from kubeflow_spark_api.models import SparkV1beta2ScheduledSparkApplication as SparkApplication
 
 from gateway.adapters.audit_shipping import RESERVE
-from gateway.config.schema import ServicesConfig
+from gateway.config.schema import ServiceName, ServicesConfig
 from tests.components import HELM3
 from tests.integration.helm.chart import (
     CHART,
@@ -166,6 +166,17 @@ def test_nobody_may_make_pods_where_the_gateway_is(everything):
     assert "spark.kubernetes.namespace=spark" in arguments
     # Nothing that is rendered gives a right in the whole cluster.
     assert not any(kind.startswith("ClusterRole") for kind in (each["kind"] for each in everything.objects))
+
+
+def test_what_runs_for_long_is_started_by_the_init_of_the_image(everything):
+    workers = [
+        everything.of("Deployment")["sluice-pipeline-worker"],
+        everything.of("CronJob")["sluice-pipeline-worker"],
+    ]
+    long_lived = [*everything.processes.values(), *workers]
+    assert len(everything.processes) == len(ServiceName)
+    # A command would take the place of the entrypoint, which buries a killed job's children.
+    assert [container(each)["name"] for each in long_lived if "command" in container(each)] == []
 
 
 def test_a_pipeline_that_makes_no_pods_may_be_beside_the_gateway():
