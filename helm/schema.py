@@ -76,6 +76,7 @@ _SPECIAL: Final[Mapping[str, Json]] = {
     "ingress.hosts": _STRINGS,
     "hostnames": _STRINGS,
     "sentinel.addresses": _STRINGS,
+    "rules.disabled": _STRINGS,
     "loadBalancerSourceRanges": _STRINGS,
     "labels": _TEXTS,
     "annotations": _TEXTS,
