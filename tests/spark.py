@@ -71,7 +71,9 @@ def spark(pytestconfig) -> Iterator[SparkSession]:
 
 
 def _needs_spark(item: pytest.Item) -> bool:
-    return isinstance(item, pytest.Function) and "spark" in item.fixturenames
+    # Other tests have a ``spark`` of their own, which is none.
+    is_ours = item.get_closest_marker("pipeline") is not None
+    return is_ours and isinstance(item, pytest.Function) and "spark" in item.fixturenames
 
 
 def _start(config: pytest.Config) -> SparkSession | BaseException:
