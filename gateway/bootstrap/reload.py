@@ -51,6 +51,9 @@ class Reloader:
 
     async def watch(self) -> None:
         seen = await asyncio.to_thread(file_signature, self._file)
+        # What runs was read before all else was started: what was changed since would never be noticed.
+        if await self._is_behind():
+            await self.reload()
         while True:
             try:
                 async with asyncio.timeout(_INTERVAL):
@@ -63,6 +66,14 @@ class Reloader:
             self._asked.clear()
             seen = await self._settled(now)
             await self.reload()
+
+    async def _is_behind(self) -> bool:
+        """Tell whether the file says something else by now, or nothing that can be understood."""
+        try:
+            loaded = await asyncio.to_thread(self._source)
+        except Exception:  # noqa: BLE001 -- whatever it is, the reload tells of it
+            return True
+        return _live_part(self._config, loaded.config) != self._config
 
     async def _settled(self, signature: Signature) -> Signature:
         """Return the file's signature once it stays the same: not everybody replaces a file as a whole."""

@@ -86,6 +86,49 @@ async def test_a_broken_configuration_is_refused_and_nothing_applied(world, metr
     assert "is refused" in caplog.text
 
 
+async def test_what_was_changed_while_all_else_started_is_taken_up(world, metrics, reloader):
+    world.next = Config.model_validate({"shares": [{"name": "a"}]})
+
+    watching = asyncio.create_task(reloader.watch())
+    async with asyncio.timeout(10):
+        while not world.applied:
+            await asyncio.sleep(0)
+    watching.cancel()
+
+    assert world.applied == [world.next]
+    assert count(metrics, "success") == 1
+
+
+async def test_a_file_that_was_broken_while_all_else_started_is_refused(world, metrics, reloader):
+    world.next = OSError("gone")
+
+    watching = asyncio.create_task(reloader.watch())
+    async with asyncio.timeout(10):
+        while not count(metrics, "failure"):
+            await asyncio.sleep(0)
+    watching.cancel()
+
+    assert world.applied == []
+
+
+async def test_a_file_that_stayed_the_same_is_not_applied_again(world, metrics, file):
+    looks: list[Loaded] = []
+
+    def source() -> Loaded:
+        looks.append(world.source())
+        return looks[-1]
+
+    reloader = Reloader(config=Config(), source=source, file=file, apply=world.apply, metrics=metrics)
+    watching = asyncio.create_task(reloader.watch())
+    async with asyncio.timeout(10):
+        while not looks:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.05)
+    watching.cancel()
+
+    assert (len(looks), world.applied) == (1, [])
+
+
 async def test_a_configuration_that_cannot_be_applied_is_refused(world, metrics, reloader):
     world.refuses = Unavailable("the storage does not open")
 
