@@ -35,9 +35,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "pipeline: runs jobs on Spark; `make test-all` does so beside the rest"
     )
-    config.addinivalue_line(
-        "markers", "beside: `make test-all` runs it after the jobs on Spark, beside the rest"
-    )
     config.addinivalue_line("markers", "last: runs alone at the end of `make test-all`, when Helm is built")
     config.pluginmanager.register(ComponentReport())
     config.pluginmanager.register(SkippingReport())
@@ -50,23 +47,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         folder, *below = item.path.relative_to(_TESTS).parts
         if folder in ("integration", "e2e"):
             item.add_marker(folder)
-        if folder == "integration":
-            _place(item, below[0])
+        if folder == "integration" and below[0] in _LAST:
+            item.add_marker("last")
         if _SLOW.isdisjoint(mark.name for mark in item.iter_markers()):
             item.add_marker("fast")
-
-
-def _place(item: pytest.Item, below: str) -> None:
-    """Say when `make test-all` runs an integration test, which it asks for by one mark or by none of them."""
-    if below in _LAST:
-        item.add_marker("last")
-    elif below == item.path.name and not item.get_closest_marker("pipeline") and not _waits_for_spark(item):
-        item.add_marker("beside")
-
-
-def _waits_for_spark(item: pytest.Item) -> bool:
-    # These are where others are that wait for the same tables, so that Spark writes them once.
-    return isinstance(item, pytest.Function) and "spark_tables" in item.fixturenames
 
 
 def _leave_out(config: pytest.Config, items: list[pytest.Item], mark: str) -> None:
