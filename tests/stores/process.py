@@ -48,6 +48,10 @@ class ServerProcess:
         """End it at once, with all that it has started."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
+        # An init puts what it starts into a group of its own, but not into another session.
+        for pid in _session(self.process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self.process.wait()
 
     def log(self) -> str:
@@ -71,7 +75,7 @@ def running(
             stdout=log,
             stderr=log,
             env={**os.environ, **(env or {})},
-            # A group of its own, so that what it starts is ended with it, and Ctrl-C is the test's alone.
+            # A session of its own, so that what it starts is ended with it, and Ctrl-C is the test's alone.
             start_new_session=True,
         )
     server = ServerProcess(process, log_file)
@@ -122,7 +126,13 @@ def _enter(stack: ExitStack, start: Callable[[], AbstractContextManager[Started]
 def _killed_with_us(server: ServerProcess) -> Iterator[None]:
     # The pipe closes when this process ends, even when it is killed, and then the watcher kills the server.
     watcher = subprocess.Popen(
-        ["/bin/sh", "-c", 'read _; kill -9 "-$1" 2>/dev/null', "watcher", str(server.pid)],
+        [
+            "/bin/sh",
+            "-c",
+            'read _; { kill -9 "-$1"; pkill -9 -s "$1"; } 2>/dev/null',
+            "watcher",
+            str(server.pid),
+        ],
         stdin=subprocess.PIPE,
         start_new_session=True,
     )
@@ -133,6 +143,15 @@ def _killed_with_us(server: ServerProcess) -> Iterator[None]:
         watcher.kill()
         watcher.communicate()
         server.kill()
+
+
+def _session(leader: int) -> Iterator[int]:
+    """Yield the processes of a session, where the system shows them."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            # The name in parentheses may hold anything; state, parent, group and session follow it.
+            if int(stat.read_text(errors="replace").rpartition(")")[2].split()[3]) == leader:
+                yield int(stat.parent.name)
 
 
 def _wait_until_ready(server: ServerProcess, ready: Callable[[], bool], timeout: float) -> None:
