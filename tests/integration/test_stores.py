@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from pathlib import Path
 
 import pytest
 from azure.core.exceptions import HttpResponseError
@@ -156,6 +157,29 @@ def test_a_server_dies_with_a_test_run_that_is_killed(tmp_path):
 def is_alive(pid):
     state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
     return state.stdout.strip() not in ("", "Z", "Z+", "Zs")
+
+
+def test_what_a_server_put_into_a_group_of_its_own_ends_with_it(tmp_path):
+    log_file = tmp_path / "log"
+    # As an init does.
+    command = ["bash", "-c", "set -m; sleep 300 & echo $!; wait"]
+
+    with running(command, log_file=log_file, ready=lambda: bool(log_file.read_text().strip())):
+        child = Path("/proc", log_file.read_text().strip(), "stat")
+        assert child.exists()
+
+    deadline = time.monotonic() + 10
+    while _is_alive(child):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def _is_alive(stat: Path) -> bool:
+    try:
+        # A process that has ended may not be buried yet.
+        return stat.read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_a_server_that_ends_at_once_is_started_again_and_then_given_up(tmp_path):
