@@ -1,8 +1,22 @@
-"""Which ports tests may take, apart from those of another run beside this one."""
+"""The range of ports that this test process may use; concurrent processes get disjoint ranges."""
 
 from __future__ import annotations
 
 import os
 
-# The kernel hands out ports from 32768 on, and some servers also listen 10,000 above the port they are given.
-FIRST_PORT, LAST_PORT = map(int, os.environ.get("TEST_PORTS", "10000-22767").split("-"))
+
+def _range_of(worker: str, workers: int, first: int, last: int) -> tuple[int, int]:
+    """Return the part of a range that belongs to one of pytest-xdist's workers, or all of it without any."""
+    if not worker:
+        return first, last
+    size = (last - first + 1) // workers
+    start = first + size * int(worker.removeprefix("gw"))
+    return start, start + size - 1
+
+
+# The kernel assigns ephemeral ports from 32768 on, and some servers also listen 10,000 above their own port.
+FIRST_PORT, LAST_PORT = _range_of(
+    os.environ.get("PYTEST_XDIST_WORKER", ""),
+    int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")),
+    *map(int, os.environ.get("TEST_PORTS", "10000-22767").split("-")),
+)
