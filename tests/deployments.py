@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import secrets
 import signal
@@ -185,7 +186,7 @@ def launch(name: str, files: ServerFiles, module: str = "gateway") -> ServerProc
 
 def is_ready(server: ServerProcess) -> bool:
     # Its own log speaks for it: what answers on the port could be another program.
-    return '"serving ' in server.log() and _answers(f"{server.metrics_url}/readyz")
+    return '"serving ' in server.log() and _is_complete(f"{server.metrics_url}/readyz")
 
 
 def _start(stack: ExitStack, deployment: Deployment, name: str, settings: Settings) -> None:
@@ -203,10 +204,11 @@ def _wait_until_ready(deployment: Deployment) -> None:
             time.sleep(0.05)
 
 
-def _answers(url: str) -> bool:
+def _is_complete(url: str) -> bool:
+    """True if a process is ready and reaches every service: an edge is also ready without one access mode."""
     try:
         with urllib.request.urlopen(url, timeout=2) as response:
-            return bool(response.status == 200)
+            return bool(json.load(response)["status"] == "ok")
     except OSError:
         return False
 

@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
 from typing import Final
@@ -16,7 +16,7 @@ from gateway.adapters.ops_server import OK, serve_ops
 from gateway.adapters.shared_rate import new_memory
 from gateway.adapters.worker_link import Message, received
 from gateway.adapters.worker_metrics import WorkerMetrics
-from gateway.bootstrap.readiness import missing
+from gateway.bootstrap.readiness import NOT_REACHED_YET, missing
 from gateway.bootstrap.signals import stop_signals
 from gateway.bootstrap.worker import Inheritance
 from gateway.config.schema import Config
@@ -57,6 +57,19 @@ def pause_after(deaths: int) -> timedelta:
     """Return how long to wait before a worker is started again that has died so many times in a row."""
     # Far below what a span can hold, however long it goes on.
     return min(_FIRST_PAUSE * (1 << min(deaths - 1, 10)), _LONGEST_PAUSE)
+
+
+def worst_states(reports: Iterable[Mapping[str, str]]) -> Mapping[str, str]:
+    """Return the worst state of each service over the workers' reports.
+
+    A failure outranks start-up: a worker that restarts during an outage must not make the process unready.
+    """
+    states: dict[str, str] = {}
+    for report in reports:
+        for name, state in report.items():
+            if states.get(name, OK) == OK or (states[name] == NOT_REACHED_YET and state != OK):
+                states[name] = state
+    return states
 
 
 class Supervisor:
@@ -105,12 +118,8 @@ class Supervisor:
             worker.send(signal.SIGHUP)
 
     async def readiness(self) -> Mapping[str, str]:
-        """Return the worst that a worker says of each service. One that is being replaced does not count."""
-        states: dict[str, str] = {}
-        for worker in self._serving():
-            for name, state in (worker.services or {}).items():
-                if states.get(name, OK) == OK:
-                    states[name] = state
+        """Return the worst state of each service over all workers, less those being replaced."""
+        states = worst_states(worker.services or {} for worker in self._serving())
         return states or {"workers": "none serves"}
 
     def _serving(self) -> Sequence[_Worker]:

@@ -13,7 +13,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client import CollectorRegistry
 
 from gateway.adapters.service_metrics import ServiceMetrics
-from gateway.bootstrap.readiness import Readiness, missing
+from gateway.bootstrap.readiness import CheckTimes, Readiness, missing
 from gateway.config.schema import ServiceName
 from gateway.rpc.local import LocalChannel
 from gateway.rpc.server import Health
@@ -75,7 +75,7 @@ async def test_each_service_answers_for_itself():
         },
         (),
         ServiceMetrics(CollectorRegistry()),
-        interval=SOON,
+        times=CheckTimes(interval=SOON, start_up=timedelta(0)),
     )
 
     async def is_known() -> bool:
@@ -108,6 +108,71 @@ async def test_nothing_is_ready_before_it_has_answered_once():
         await until(is_ready)
 
 
+class StartingEdge:
+    """An edge that starts at second 0, with its vending in another process than the other services."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.others, channel = serving_channel()
+        self.vending, vending_channel = serving_channel()
+        names = (ServiceName.CATALOG, ServiceName.SNAPSHOT, ServiceName.PRESIGN)
+        self.readiness = Readiness(
+            dict.fromkeys(names, channel) | {ServiceName.VENDING: vending_channel},
+            (),
+            ServiceMetrics(CollectorRegistry()),
+            times=CheckTimes(interval=SOON),
+            clock=lambda: self.now,
+        )
+
+    async def serve(self, *services: str) -> None:
+        for service in services:
+            health = self.vending if service == "Vending" else self.others
+            await health.serve(f"gateway.v1.{service}")
+
+    async def reaches(self, *names: str) -> bool:
+        states = await self.readiness()
+        return all(states[name] == "ok" for name in names)
+
+    async def missing(self) -> tuple[str, ...]:
+        return tuple(missing(await self.readiness()))
+
+
+async def test_edge_that_starts_is_ready_once_it_has_reached_every_service():
+    edge = StartingEdge()
+    await edge.serve("Catalog", "Vending")
+    async with watched(edge.readiness):
+        await until(partial(edge.reaches, "catalog", "vending"))
+        edge.now = 9.9
+        assert await edge.missing() == ("presign", "snapshot")
+        await edge.serve("Snapshot", "Presign")
+        await until(partial(edge.reaches, "catalog", "vending", "snapshot", "presign"))
+        assert await edge.missing() == ()
+
+
+async def test_edge_that_starts_during_an_outage_is_ready_with_one_access_mode_after_ten_seconds():
+    edge = StartingEdge()
+    await edge.serve("Catalog", "Vending")
+    async with watched(edge.readiness):
+        await until(partial(edge.reaches, "catalog", "vending"))
+        edge.now = 10.0
+        assert await edge.missing() == ()
+        assert (await edge.readiness())["snapshot"] == "does not answer: NOT_FOUND"
+
+
+async def test_edge_that_has_reached_every_service_stays_ready_when_one_access_mode_fails_during_start_up():
+    edge = StartingEdge()
+    await edge.serve("Catalog", "Vending", "Snapshot", "Presign")
+    async with watched(edge.readiness):
+        await until(partial(edge.reaches, "catalog", "vending", "snapshot", "presign"))
+        await edge.vending.stop()
+
+        async def misses_vending() -> bool:
+            return (await edge.readiness())["vending"] == "does not serve"
+
+        await until(misses_vending)
+        assert await edge.missing() == ()
+
+
 async def test_a_service_that_hangs_keeps_nobody_waiting_who_asks_for_another():
     health, channel = serving_channel()
     for service in ("Catalog", "Snapshot", "Presign"):
@@ -118,8 +183,7 @@ async def test_a_service_that_hangs_keeps_nobody_waiting_who_asks_for_another():
         dict.fromkeys(names, channel) | {ServiceName.VENDING: hanging.as_channel()},
         (),
         ServiceMetrics(CollectorRegistry()),
-        interval=SOON,
-        timeout=timedelta(hours=1),
+        times=CheckTimes(interval=SOON, timeout=timedelta(hours=1), start_up=timedelta(0)),
     )
 
     async def are_others_known() -> bool:
@@ -129,7 +193,7 @@ async def test_a_service_that_hangs_keeps_nobody_waiting_who_asks_for_another():
     async with watched(readiness):
         await until(are_others_known)
         assert hanging.calls == 1
-        assert (await readiness())["vending"] == "has not answered yet"
+        assert (await readiness())["vending"] == "does not answer"
         assert not missing(await readiness())
         await health.stop()
 
@@ -148,8 +212,9 @@ async def test_a_service_hangs_when_it_does_not_answer_the_second_time_either(ev
         {ServiceName.VENDING: hanging.as_channel()},
         (),
         ServiceMetrics(CollectorRegistry()),
-        interval=timedelta(hours=1),
-        timeout=timedelta(milliseconds=20),
+        times=CheckTimes(
+            interval=timedelta(hours=1), timeout=timedelta(milliseconds=20), start_up=timedelta(0)
+        ),
     )
 
     async def is_known() -> bool:
@@ -187,7 +252,10 @@ class Edge:
         names = (ServiceName.CATALOG, ServiceName.SNAPSHOT, ServiceName.PRESIGN)
         self.registry = CollectorRegistry()
         self.readiness = Readiness(
-            dict.fromkeys(names, channel), names[1:], ServiceMetrics(self.registry), interval=SOON
+            dict.fromkeys(names, channel),
+            names[1:],
+            ServiceMetrics(self.registry),
+            times=CheckTimes(interval=SOON),
         )
 
     async def shows(self, snapshot: float, presign: float) -> bool:

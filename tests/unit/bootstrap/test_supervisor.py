@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.bootstrap.supervisor import pause_after
+from gateway.bootstrap.readiness import NOT_REACHED_YET
+from gateway.bootstrap.supervisor import pause_after, worst_states
 
 
 @pytest.mark.parametrize(
@@ -10,3 +11,19 @@ from gateway.bootstrap.supervisor import pause_after
 )
 def test_pauses_grow_up_to_a_limit(deaths, seconds):
     assert pause_after(deaths).total_seconds() == seconds
+
+
+@pytest.mark.parametrize(
+    ("reported", "worst"),
+    [
+        (("ok", "ok"), "ok"),
+        (("ok", "does not serve"), "does not serve"),
+        (("does not serve", "ok"), "does not serve"),
+        (("ok", NOT_REACHED_YET), NOT_REACHED_YET),
+        (("does not serve", NOT_REACHED_YET), "does not serve"),
+        ((NOT_REACHED_YET, "does not serve"), "does not serve"),
+        ((NOT_REACHED_YET, "ok"), NOT_REACHED_YET),
+    ],
+)
+def test_worst_state_of_two_workers(reported, worst):
+    assert worst_states({"vending": state} for state in reported) == {"vending": worst}
