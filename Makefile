@@ -22,6 +22,8 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3.14 pyth
 	$$python $(is_new_enough) 2>/dev/null && echo $$python && exit; done; echo no-python)
 
 bin := .venv/bin
+lanes = $(bin)/python deploy/dev/lanes.py
+pytest = $(if $(TESTS),--pytest $(TESTS))
 protos := $(wildcard proto/gateway/v1/*.proto)
 
 # Touched when an environment is complete, so that the next start does not look again.
@@ -32,7 +34,8 @@ dev_ready := .venv/.dev
 client_ready := .venv-client/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run worker test test-fast test-all test-integration test-e2e test-deep components lint format proto proto-check \
+.PHONY: help run worker test test-fast test-all test-components test-spark test-fleet test-deep test-release \
+	environments components lint format proto proto-check \
 	proto-breaking chart bench lock image clean
 
 help: ## List the targets
@@ -44,23 +47,31 @@ run: $(if $(filter 0,$(S3)),$(run_without_s3_ready),$(run_ready)) ## Serve sampl
 worker: $(pipeline_ready) ## Work for `make run PIPELINE=1` beside it: views and usage, on Spark (needs Java 17)
 	@SLUICE_LOG_LEVEL=info exec $(bin)/sluice pipeline worker --config .sluice/server.yaml --metrics 127.0.0.1:0
 
-test: $(dev_ready) $(client_ready) ## Run all tests that need no root (about half an hour)
-	@$(bin)/pytest -m "not system" $(TESTS)
+test: $(dev_ready) $(client_ready) ## Run all tests that need no root (12 minutes on two cores)
+	@$(lanes) fast components --without-root $(pytest)
 
-test-fast: $(dev_ready) ## Run the tests that need nothing but Python (two to three minutes)
-	@$(bin)/pytest -m fast $(TESTS)
+test-fast: $(dev_ready) ## Run the tests that need nothing but Python (1 minute)
+	@$(lanes) fast $(pytest)
 
-test-all: $(dev_ready) $(client_ready) ## Run `make test`, and what needs programs from apt, Go and npm
-	@PYTHON=$(PYTHON) .ci/test-all $(TESTS)
+test-all: $(dev_ready) $(client_ready) ## Run `make test`, and what needs programs from apt, Go, npm and Maven (30 minutes)
+	@$(lanes) fast spark components fleet $(pytest)
 
-test-integration: $(dev_ready) $(client_ready) ## Run the tests against real components
-	@$(bin)/pytest -m "integration and not system" $(TESTS)
+test-components: $(dev_ready) $(client_ready) ## Run the tests with real components
+	@$(lanes) components $(pytest)
 
-test-e2e: $(dev_ready) $(client_ready) ## Run the tests with clients in processes of their own
-	@$(bin)/pytest -m "e2e and not system" $(TESTS)
+test-spark: $(dev_ready) $(client_ready) ## Run the tests that need a JVM: Spark and Delta Kernel
+	@$(lanes) spark $(pytest)
 
-test-deep: $(dev_ready) $(client_ready) ## Run the random tests for longer, with other seeds (an hour)
-	@$(bin)/pytest -m deep $(TESTS)
+test-fleet: $(dev_ready) $(client_ready) ## Run the fleet behind a proxy, and the Helm chart on a Kubernetes API server
+	@$(lanes) fleet $(pytest)
+
+test-deep: $(dev_ready) $(client_ready) ## Run the random tests with more seeds (an hour)
+	@$(lanes) deep $(pytest)
+
+test-release: $(dev_ready) $(client_ready) ## Run what `make test-all` leaves out: the deep lane, and clients that take minutes
+	@$(lanes) deep release $(pytest)
+
+environments: $(dev_ready) $(client_ready) ## Create the virtual environments of the tests and of their clients
 
 # Not a stamp: the programs lie outside this folder, and looking whether they are there takes no time.
 components: ## Install the programs that test-all needs into the user's cache, once (10 minutes)

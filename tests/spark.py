@@ -35,14 +35,6 @@ _STARTED: pytest.StashKey[SparkSession | BaseException] = pytest.StashKey()
 SETTINGS = SparkSettings(master="local[2]", conf=FOR_SPEED)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if any(SPARK_PIPELINE in mark.args for mark in item.iter_markers("component")):
-            # Java and Maven come from apt.
-            item.add_marker("system")
-            item.add_marker("pipeline")
-
-
 def require_spark() -> None:
     """Fail the test that asks where Spark cannot be: no test of it is skipped."""
     for program in ("java", "mvn"):
@@ -71,8 +63,8 @@ def spark(pytestconfig) -> Iterator[SparkSession]:
 
 
 def _needs_spark(item: pytest.Item) -> bool:
-    # Other tests have a ``spark`` of their own, which is none.
-    is_ours = item.get_closest_marker("pipeline") is not None
+    # Other tests have a ``spark`` fixture of their own.
+    is_ours = any(SPARK_PIPELINE in mark.args for mark in item.iter_markers("component"))
     return is_ours and isinstance(item, pytest.Function) and "spark" in item.fixturenames
 
 

@@ -54,7 +54,7 @@ class OfficialClient:
 
 def require_environment() -> None:
     if not PYTHON.exists():
-        pytest.skip("the client's environment is not there: `make test-e2e` makes it")
+        pytest.skip("the client's environment is not there: `make test` creates it")
 
 
 def environment() -> dict[str, str]:

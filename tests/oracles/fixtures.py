@@ -1,36 +1,45 @@
-"""The tables that Spark writes, once in a test run and beside its other tests, and what it says of them."""
+"""The tables that Spark writes for the tests, and what Spark reports of each version.
+
+Writing them takes minutes, so they are cached by a hash of everything that determines them. They stay where
+Spark wrote them: a shallow clone refers to its source by an absolute path, and a version's time is a file's.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import json
+import os
 import shutil
-import time
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pipeline.jars import user_cache
 from tests.e2e.official_client import PYTHON, require_environment
 from tests.e2e.recipient_jars import spark_jars
 from tests.oracles.plan import HISTORIES, MORE_HISTORIES, TABLES
 from tests.repository import ROOT
-from tests.stores.process import DidNotStart, ServerProcess, running
 
-_DONE = "done.json"
-# For tests of a writing that is still under way: it may have begun only now.
-_START_SECONDS = 120
-# Six on a quiet machine.
-_TABLE_SECONDS = 30
-_POLL_SECONDS = 0.2
-# Spark takes what the other tests leave of the machine: they must not be slower for it.
-_BEHIND_ALL_OTHERS = ("nice", "-n", "19")
+# Written last, so that a table with it is complete.
+REPORT = "said.json"
+_GENERATORS = (
+    "tests/oracles/*.py",
+    "tests/spark_for_speed.py",
+    "requirements-client.txt",
+    "pipeline/jars/pom.xml",
+)
+_LOG_TAIL = 4000
 
 
 class SparkTables:
-    """Each table has a directory: the table itself, and what Spark says of every version of it."""
+    """Each table has a directory with the table itself and Spark's report of every version."""
 
     def __init__(self, directory: Path, names: Sequence[str]) -> None:
         self.directory = directory
@@ -41,90 +50,81 @@ class SparkTables:
         return self.directory / name / "table"
 
     def _said(self, name: str) -> dict[str, Any]:
-        said: dict[str, Any] = json.loads((self.directory / name / "said.json").read_text())
+        said: dict[str, Any] = json.loads((self.directory / name / REPORT).read_text())
         said["versions"] = {int(version): state for version, state in said["versions"].items()}
         return said
-
-
-class SparkWriting:
-    """Spark at work in a process of its own."""
-
-    def __init__(self, directory: Path, names: Sequence[str], process: ServerProcess) -> None:
-        self.tables = SparkTables(directory, names)
-        self._process = process
-
-    def wait(self) -> None:
-        """Wait until all tables are there."""
-        deadline = time.monotonic() + _START_SECONDS + _TABLE_SECONDS * len(self.tables.names)
-        while not (self.tables.directory / _DONE).exists():
-            if not self._process.is_running() or time.monotonic() > deadline:
-                raise DidNotStart(f"Spark has not written its tables\n{self._process.log()[-4000:]}")
-            time.sleep(_POLL_SECONDS)
-
-
-_WRITING = pytest.StashKey[SparkWriting]()
-_AT_END = pytest.StashKey[ExitStack]()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # Last, and otherwise in their order.
-    items.sort(key=_uses_tables)
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Have Spark begin to write what the tests of this run will ask for."""
-    names = _asked_for(session.items)
-    can_write = PYTHON.exists() and shutil.which("java") and shutil.which("mvn")
-    if not names or not can_write or session.config.option.collectonly:
-        return
-    factory: pytest.TempPathFactory = session.config._tmp_path_factory  # type: ignore[attr-defined]
-    stack = session.config.stash[_AT_END] = ExitStack()
-    writing = stack.enter_context(_writing(factory.mktemp("spark-tables"), names))
-    session.config.stash[_WRITING] = writing
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    session.config.stash.get(_AT_END, ExitStack()).close()
 
 
 @pytest.fixture(scope="session")
 def spark_tables(request: pytest.FixtureRequest) -> SparkTables:
     require_environment()
-    # Says what is missing where Spark could not be started.
-    spark_jars()
-    writing = request.config.stash[_WRITING]
-    writing.wait()
-    # Not kept till the end: it holds more memory than all tests together.
-    request.config.stash[_AT_END].close()
-    return writing.tables
+    return ensure_tables(_requested(request.session.items))
 
 
-def _uses_tables(item: pytest.Item) -> bool:
-    return isinstance(item, pytest.Function) and "spark_tables" in item.fixturenames
+def ensure_tables(names: Sequence[str]) -> SparkTables:
+    """Return the tables, after Spark has written those that the cache lacks; concurrent callers wait."""
+    directory = cache_directory()
+    with _locked(directory) as lock:
+        missing = [name for name in names if not (directory / name / REPORT).exists()]
+        for name in missing:
+            # What an interrupted run left behind.
+            shutil.rmtree(directory / name, ignore_errors=True)
+        if missing:
+            _write(directory, missing, lock)
+    return SparkTables(directory, names)
 
 
-def _asked_for(items: Sequence[pytest.Item]) -> Sequence[str]:
-    """Return the tables that tests of this run are about: Spark takes seconds for each."""
-    using = [item for item in items if isinstance(item, pytest.Function) and _uses_tables(item)]
+def cache_directory() -> Path:
+    """Return the cache's directory for the present generators; those of former ones are not removed."""
+    digest = hashlib.sha256()
+    for pattern in _GENERATORS:
+        for file in sorted({*ROOT.glob(pattern)} - {Path(__file__)}):
+            digest.update(f"{file.relative_to(ROOT)}\n".encode() + file.read_bytes())
+    return user_cache(os.environ) / "spark-tables" / digest.hexdigest()[:16]
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[int]:
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lock.fileno()
+
+
+def _write(directory: Path, names: Sequence[str], lock: int) -> None:
+    scratch = directory / "scratch"
+    env = {
+        **os.environ,
+        # Spark's Python reports times in the time zone of the process.
+        "TZ": "UTC",
+        "PYTHONPATH": str(ROOT),
+        "PYSPARK_PYTHON": str(PYTHON),
+        "SPARK_LOCAL_DIRS": str(scratch),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    log_file = directory / "log"
+    with log_file.open("wb") as log:
+        command = [str(PYTHON), "-m", "tests.oracles.spark_tables", str(spark_jars()), str(directory), *names]
+        # Spark holds the lock too: it may outlive a test run that is killed.
+        status = subprocess.run(
+            command, stdout=log, stderr=log, env=env, pass_fds=[lock], check=False
+        ).returncode
+    shutil.rmtree(scratch, ignore_errors=True)
+    if status:
+        tail = log_file.read_text(errors="replace")[-_LOG_TAIL:]
+        pytest.fail(f"Spark has not written its tables\n{tail}", pytrace=False)
+
+
+def _requested(items: Sequence[pytest.Item]) -> Sequence[str]:
+    """Return the tables that the tests of this run use."""
+    functions = [item for item in items if isinstance(item, pytest.Function)]
+    using = [item for item in functions if "spark_tables" in item.fixturenames]
     named = {item.callspec.params["name"] for item in using if hasattr(item, "callspec")}
-    # A test without a table of its own looks at all histories.
+    # A test without a table of its own uses all histories.
     if any(not hasattr(item, "callspec") for item in using):
         named |= set(HISTORIES)
     return [name for name in (*TABLES, *MORE_HISTORIES) if name in named]
 
 
-@contextmanager
-def _writing(directory: Path, names: Sequence[str]) -> Iterator[SparkWriting]:
-    command: list[str | Path] = [PYTHON, "-m", "tests.oracles.spark_tables", spark_jars(), directory, *names]
-    env = {
-        # Spark's Python hands out times of the process' own zone.
-        "TZ": "UTC",
-        "PYTHONPATH": str(ROOT),
-        "PYSPARK_PYTHON": str(PYTHON),
-        "SPARK_LOCAL_DIRS": str(directory / "scratch"),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }
-    with running(
-        [*_BEHIND_ALL_OTHERS, *command], log_file=directory / "log", ready=lambda: True, env=env
-    ) as process:
-        yield SparkWriting(directory, names, process)
+if __name__ == "__main__":
+    ensure_tables(sys.argv[1:] or TABLES)

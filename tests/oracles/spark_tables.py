@@ -9,11 +9,8 @@ Arguments: the directory of Spark's jars, the directory to write to, and names o
 from __future__ import annotations
 
 import gc
-import json
 import multiprocessing
-import signal
 import sys
-import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -26,7 +23,6 @@ from tests.oracles.random_history import write_history
 from tests.oracles.spark_session import start_session
 from tests.oracles.spark_table import SparkTable, always
 
-DONE = "done.json"
 # Spark plans on one thread: two keep two cores busy. In one JVM they would make it keep every plan there was.
 _SESSIONS = 2
 
@@ -38,16 +34,12 @@ def main(jars: Path, directory: Path, names: list[str]) -> None:
         initializer=start_session,
         initargs=(jars, directory / "scratch"),
     ) as pool:
-        elapsed = dict(zip(names, pool.map(partial(_write, directory), names), strict=True))
-    (directory / f"{DONE}.new").write_text(json.dumps(elapsed))
-    (directory / f"{DONE}.new").rename(directory / DONE)
-    # Whoever started this ends it.
-    signal.pause()
+        for name in pool.map(partial(_write, directory), names):
+            print(name, flush=True)  # noqa: T201  # progress, in the log
 
 
-def _write(directory: Path, name: str) -> float:
-    """Write a table and return how many seconds that took."""
-    started_at = time.monotonic()
+def _write(directory: Path, name: str) -> str:
+    """Write a table and return its name."""
     try:
         _write_table(SparkSession.active(), directory, name)
     except Exception as exc:
@@ -56,7 +48,7 @@ def _write(directory: Path, name: str) -> float:
     finally:
         # Handles of Java's objects refer to themselves: till they are collected, Spark keeps the objects.
         gc.collect()
-    return time.monotonic() - started_at
+    return name
 
 
 def _write_table(session: SparkSession, directory: Path, name: str) -> None:

@@ -34,7 +34,7 @@ SKIPPED = ("test_x.py", 1, "Skipped: curl is not installed")
 
 def item(nodeid, *names):
     marks = [pytest.mark.component(*names).mark] if names else []
-    return SimpleNamespace(nodeid=nodeid, iter_markers=lambda _: iter(marks))
+    return SimpleNamespace(nodeid=nodeid, iter_markers=lambda _: iter(marks), user_properties=[])
 
 
 def report(nodeid, outcome, when="call", longrepr=None):
@@ -46,7 +46,9 @@ def report(nodeid, outcome, when="call", longrepr=None):
 def summary(items, reports):
     components = ComponentReport()
     components.pytest_collection_modifyitems(items)
+    properties = {each.nodeid: each.user_properties for each in items}
     for each in reports:
+        each.user_properties = properties[each.nodeid]
         components.pytest_runtest_logreport(each)
     out = io.StringIO()
     reporter: Any = SimpleNamespace(section=lambda _: None, write_line=lambda line: out.write(f"{line}\n"))
@@ -73,9 +75,17 @@ def test_a_skipped_component_did_not_run_for_the_reason_given():
     assert lines[CURL].endswith("did not run: curl is not installed")
 
 
-def test_a_component_that_no_test_used_is_still_named():
-    lines = summary([item("a")], [report("a", "passed")])
-    assert lines[SPLIT].endswith("did not run: no test that uses it was selected")
+def test_component_that_no_test_of_the_run_uses_has_no_line():
+    assert SPLIT not in summary([item("a", CURL)], [report("a", "passed")])
+
+
+def test_every_component_is_used_by_some_test():
+    names = {value: name for name, value in vars(components).items() if name.isupper()}
+    used = set()
+    for file in (ROOT / "tests").rglob("*.py"):
+        if file.name not in ("components.py", "test_components.py"):
+            used |= set(re.findall(r"\b[A-Z][A-Z0-9_]+\b", file.read_text()))
+    assert [name for name in EXPECTED if names[name] not in used] == []
 
 
 def test_a_component_that_is_not_registered_is_a_mistake():

@@ -1,0 +1,62 @@
+"""Lanes: every test belongs to exactly one, and every lane has a make target."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.components import DELTA_KERNEL, PYSPARK, SPARK_PIPELINE, SPARK_WRITER
+
+LANES = {
+    "fast": "needs nothing but Python",
+    "components": "starts real components, or takes seconds",
+    "spark": "needs a JVM: Spark, or Delta Kernel",
+    "fleet": "the fleet behind a proxy, and the Helm chart on a Kubernetes API server",
+    "deep": "random tests with more seeds; an hour",
+    "release": "clients and expirations that take minutes",
+}
+# What `.ci/run` leaves out unless asked.
+ON_REQUEST = frozenset({"deep", "release"})
+
+_TESTS = Path(__file__).parent
+_FLEET_FOLDERS = frozenset({"fleet", "helm"})
+_JVM_COMPONENTS = frozenset({PYSPARK, SPARK_WRITER, SPARK_PIPELINE, DELTA_KERNEL})
+_COMPONENT_MARKS = frozenset({"integration", "slow", "system"})
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for name, description in LANES.items():
+        config.addinivalue_line("markers", f"{name}: {description}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    requested = str(config.option.markexpr)
+    selected: list[pytest.Item] = []
+    deselected: list[pytest.Item] = []
+    for item in items:
+        lane = lane_of(item)
+        item.add_marker(lane)
+        if lane == "spark":
+            # Java and Maven come from apt.
+            item.add_marker("system")
+        (deselected if lane in ON_REQUEST and lane not in requested else selected).append(item)
+    config.hook.pytest_deselected(items=deselected)
+    items[:] = selected
+
+
+def lane_of(item: pytest.Item) -> str:
+    """Return the lane of a test, by its marks and by where it is."""
+    marks = {mark.name for mark in item.iter_markers()}
+    components = {name for mark in item.iter_markers("component") for name in mark.args}
+    folder, *below = item.path.relative_to(_TESTS).parts
+    if on_request := ON_REQUEST & marks:
+        return min(on_request)
+    if folder == "integration" and below[0] in _FLEET_FOLDERS:
+        return "fleet"
+    if components & _JVM_COMPONENTS:
+        return "spark"
+    if folder in ("integration", "e2e") or marks & _COMPONENT_MARKS:
+        return "components"
+    return "fast"
