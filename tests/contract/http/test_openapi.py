@@ -17,6 +17,7 @@ def document(client: Client) -> dict[str, Any]:
     return dict(client.get("/openapi.json", token="").json())
 
 
+@pytest.mark.smoke
 def test_every_route_of_the_document_exists(
     client: Client, gateway: Gateway, document: dict[str, Any]
 ) -> None:
