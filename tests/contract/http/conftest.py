@@ -11,8 +11,9 @@ process if they are marked ``smoke``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -20,21 +21,10 @@ from tests.components import ALL_IN_ONE, SPLIT
 from tests.contract.http.client import Client
 from tests.contract.http.deployments import fakes
 from tests.contract.http.facts import Gateway
-from tests.contract.http.processes import gateway_in
+from tests.contract.http.processes import Lake, Start, build_lake, gateway_in
 from tests.deployments import all_in_one, split
 
-
-@contextmanager
-def _fakes() -> Iterator[Gateway]:
-    with fakes() as running:
-        yield running.gateway
-
-
-DEPLOYMENTS: dict[str, Callable[[], AbstractContextManager[Gateway]]] = {
-    "fakes": _fakes,
-    "split": lambda: gateway_in(split),
-    "all-in-one": lambda: gateway_in(all_in_one),
-}
+PROCESSES: dict[str, Start] = {"split": split, "all-in-one": all_in_one}
 _ON_SPLIT = [pytest.mark.slow, pytest.mark.component(SPLIT)]
 _ON_ALL_IN_ONE = [pytest.mark.slow, pytest.mark.component(ALL_IN_ONE)]
 # The all-in-one process comes last: pytest groups tests by the index of their parameter, so that a deployment
@@ -65,9 +55,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
+def lake() -> Iterator[Lake]:
+    with tempfile.TemporaryDirectory() as name:
+        yield build_lake(Path(name) / "lake")
+
+
+@pytest.fixture(scope="session")
 def gateway(request: pytest.FixtureRequest) -> Iterator[Gateway]:
-    with DEPLOYMENTS[request.param]() as running:
-        yield running
+    if request.param == "fakes":
+        with fakes() as running:
+            yield running.gateway
+    else:
+        # The fakes have no need of the tables, which take seconds to build.
+        with gateway_in(PROCESSES[request.param], request.getfixturevalue("lake")) as started:
+            yield started
 
 
 @pytest.fixture
