@@ -1,13 +1,19 @@
-"""The gateways that the HTTP suite runs against.
+"""The deployments that the HTTP suite runs against.
 
-Each entry of ``DEPLOYMENTS`` starts one and gives the facts of it; the suite runs over all of them, and knows
-nothing of how they are made.
+A test runs on the fakes and on the split deployment. A test marked ``smoke`` runs on the all-in-one process
+too. The smoke tests cover each endpoint and each class of response at least once. The two deployments differ
+in the channel between their services alone, and tests/contract/test_channel.py runs over every kind of it.
+
+A module that starts a deployment with settings of its own does so in a fixture named ``world``, which takes
+the function that starts it as ``request.param``. Its tests run on the split deployment, and on the all-in-one
+process if they are marked ``smoke``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -15,34 +21,54 @@ from tests.components import ALL_IN_ONE, SPLIT
 from tests.contract.http.client import Client
 from tests.contract.http.deployments import fakes
 from tests.contract.http.facts import Gateway
-from tests.contract.http.processes import gateway_in
+from tests.contract.http.processes import Lake, Start, build_lake, gateway_in
 from tests.deployments import all_in_one, split
 
-
-@contextmanager
-def _fakes() -> Iterator[Gateway]:
-    with fakes() as running:
-        yield running.gateway
-
-
-DEPLOYMENTS: dict[str, Callable[[], AbstractContextManager[Gateway]]] = {
-    "fakes": _fakes,
-    "all-in-one": lambda: gateway_in(all_in_one),
-    "split": lambda: gateway_in(split),
+PROCESSES: dict[str, Start] = {"split": split, "all-in-one": all_in_one}
+_ON_SPLIT = [pytest.mark.slow, pytest.mark.component(SPLIT)]
+_ON_ALL_IN_ONE = [pytest.mark.slow, pytest.mark.component(ALL_IN_ONE)]
+# The all-in-one process comes last: pytest groups tests by the index of their parameter, so that a deployment
+# has to have the same index in every test to be started once per session.
+_PARAMETERS = {
+    "gateway": [
+        pytest.param("fakes"),
+        pytest.param("split", marks=_ON_SPLIT),
+        pytest.param("all-in-one", marks=_ON_ALL_IN_ONE),
+    ],
+    "world": [
+        pytest.param(split, id="split", marks=_ON_SPLIT),
+        pytest.param(all_in_one, id="all-in-one", marks=_ON_ALL_IN_ONE),
+    ],
 }
 
 
-@pytest.fixture(
-    scope="session",
-    params=[
-        "fakes",
-        pytest.param("all-in-one", marks=[pytest.mark.slow, pytest.mark.component(ALL_IN_ONE)]),
-        pytest.param("split", marks=[pytest.mark.slow, pytest.mark.component(SPLIT)]),
-    ],
-)
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "smoke: an HTTP contract test that runs on the all-in-one process too")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    is_smoke = metafunc.definition.get_closest_marker("smoke") is not None
+    for name, parameters in _PARAMETERS.items():
+        if name in metafunc.fixturenames:
+            chosen = parameters if is_smoke else parameters[:-1]
+            metafunc.parametrize(name, chosen, indirect=True)
+
+
+@pytest.fixture(scope="session")
+def lake() -> Iterator[Lake]:
+    with tempfile.TemporaryDirectory() as name:
+        yield build_lake(Path(name) / "lake")
+
+
+@pytest.fixture(scope="session")
 def gateway(request: pytest.FixtureRequest) -> Iterator[Gateway]:
-    with DEPLOYMENTS[request.param]() as running:
-        yield running
+    if request.param == "fakes":
+        with fakes() as running:
+            yield running.gateway
+    else:
+        # The fakes have no need of the tables, which take seconds to build.
+        with gateway_in(PROCESSES[request.param], request.getfixturevalue("lake")) as started:
+            yield started
 
 
 @pytest.fixture

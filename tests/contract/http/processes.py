@@ -75,15 +75,28 @@ _TABLES = {
 }
 
 
+Start = Callable[[Path, Settings], AbstractContextManager[Deployment]]
+
+
+@dataclass(frozen=True)
+class Lake:
+    """The tables of the suite, which any number of deployments may share: they read them."""
+
+    directory: Path
+    tables: dict[str, TableFacts]
+
+
+def build_lake(directory: Path) -> Lake:
+    return Lake(directory, {kind: _build(directory, entry) for kind, entry in _TABLES.items()})
+
+
 @contextmanager
-def gateway_in(kind: Callable[[Path, Settings], AbstractContextManager[Deployment]]) -> Iterator[Gateway]:
-    """Run a deployment of that kind, and give the facts of it."""
+def gateway_in(start: Start, lake: Lake) -> Iterator[Gateway]:
+    """Start a deployment that shares the tables, and give the facts of it."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        lake = directory / "lake"
-        tables = {kind: _build(lake, entry) for kind, entry in _TABLES.items()}
-        settings = _settings(lake, tables)
-        with plugin.installed(directory / "installed"), kind(directory / "run", settings) as deployment:
+        settings = _settings(lake.directory, lake.tables)
+        with plugin.installed(directory / "installed"), start(directory / "run", settings) as deployment:
             yield Gateway(
                 url=deployment.base_url,
                 token="token-of-ann",
@@ -96,7 +109,7 @@ def gateway_in(kind: Callable[[Path, Settings], AbstractContextManager[Deploymen
                 described=_DESCRIBED,
                 body_limit=_BODY_LIMIT,
                 serves_files=True,
-                **tables,
+                **lake.tables,
             )
 
 

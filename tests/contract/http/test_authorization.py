@@ -24,6 +24,7 @@ def every_path(gateway: Gateway) -> list[tuple[str, str]]:
     ]
 
 
+@pytest.mark.smoke
 def test_every_endpoint_answers_401_to_a_missing_token(client: Client, gateway: Gateway) -> None:
     for method, path in every_path(gateway):
         answer = client.request(method, path, token="")
@@ -36,6 +37,7 @@ def test_every_endpoint_answers_401_to_an_unknown_token(client: Client, gateway:
         assert client.request(method, path, token="unknown").error() == _UNAUTHENTICATED, path
 
 
+@pytest.mark.smoke
 def test_every_endpoint_answers_403_to_a_disabled_recipient(client: Client, gateway: Gateway) -> None:
     for method, path in every_path(gateway):
         answer = client.request(method, path, token=gateway.disabled_token)
@@ -54,12 +56,12 @@ def test_head_answers_401_without_a_body(client: Client, gateway: Gateway) -> No
     assert (answer.status, answer.body) == (401, b"")
 
 
-@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
-def test_the_scheme_is_case_insensitive(gateway: Gateway, scheme: str) -> None:
-    assert fetch("GET", f"{gateway.url}/shares", {"Authorization": f"{scheme} {gateway.token}"}).status == 200
+def test_the_scheme_is_case_insensitive(gateway: Gateway) -> None:
+    assert fetch("GET", f"{gateway.url}/shares", {"Authorization": f"bEARER {gateway.token}"}).status == 200
 
 
-@pytest.mark.parametrize("value", ["", "Bearer", "Basic {}", "{}", "Bearer {} more", "Bearer,{}", "Token {}"])
+# Of each kind one; tests/unit/edge/test_auth.py has more.
+@pytest.mark.parametrize("value", ["", "Basic {}", "Bearer {} more"])
 def test_a_malformed_authorization_header_is_401(gateway: Gateway, value: str) -> None:
     headers = {"Authorization": value.format(gateway.token)}
     assert fetch("GET", f"{gateway.url}/shares", headers).error() == _UNAUTHENTICATED

@@ -34,6 +34,7 @@ def load(
     return credentials
 
 
+@pytest.mark.smoke
 def test_botocore_takes_the_same_keys_that_the_protocol_gives(client: Client, gateway: Gateway) -> None:
     table = gateway.dir_only
     keys = client.post(f"{table.path}/temporary-table-credentials").json()["credentials"][
@@ -72,6 +73,7 @@ def answers_error(client: Client, path: str, token: str | None = None) -> tuple[
     return answer.status, body["code"]
 
 
+@pytest.mark.smoke
 def test_errors_have_the_code_where_sdks_look_for_it(client: Client, gateway: Gateway) -> None:
     path = f"{gateway.both_modes.path}/aws-credentials"
     assert answers_error(client, path, gateway.expired_token) == (401, "UNAUTHENTICATED")

@@ -30,6 +30,7 @@ def test_content_type_and_version_of_the_start(client: Client, gateway: Gateway)
         assert answer.headers["Cache-Control"] == "no-store"
 
 
+@pytest.mark.smoke
 def test_files_of_changed_rows_stand_for_the_files_that_they_tell_of(
     client: Client, gateway: Gateway
 ) -> None:
@@ -62,11 +63,9 @@ def test_ids_are_the_same_in_every_answer(client: Client, gateway: Gateway) -> N
     assert [file["id"] for file in first] == [file["id"] for file in second]
 
 
-@pytest.mark.parametrize("value", ["true", "True", "TRUE"])
-def test_metadata_of_later_versions_where_it_is_asked_for(
-    client: Client, gateway: Gateway, value: str
-) -> None:
-    answer = client.changes(gateway.change_feed, startingVersion=1, includeHistoricalMetadata=value)
+def test_metadata_of_later_versions_where_it_is_asked_for(client: Client, gateway: Gateway) -> None:
+    # As the Python client writes it.
+    answer = client.changes(gateway.change_feed, startingVersion=1, includeHistoricalMetadata="True")
     metadata = [line["metaData"] for line in answer.streamed()[2:] if "metaData" in line]
     assert [line["version"] for line in metadata] == [4]
 
@@ -84,6 +83,7 @@ def test_a_time_stands_for_a_version(client: Client, gateway: Gateway) -> None:
     assert {file["version"] for file in changed(answer)} == {1}
 
 
+# What the service refuses, and two that the edge refuses; tests/unit/edge/handlers/test_changes.py has more.
 @pytest.mark.parametrize(
     ("query", "message"),
     [
@@ -92,18 +92,9 @@ def test_a_time_stands_for_a_version(client: Client, gateway: Gateway) -> None:
             {"startingVersion": 0, "startingTimestamp": "2022-01-01T00:00:00Z"},
             "Please only provide one of: startingVersion, startingTimestamp",
         ),
-        (
-            {"startingVersion": 0, "endingVersion": 1, "endingTimestamp": "2022-01-01T00:00:00Z"},
-            "Please only provide one of: endingVersion, endingTimestamp",
-        ),
-        ({"startingVersion": "one"}, "startingVersion"),
-        ({"startingVersion": 0, "maxFiles": 0}, "maxFiles"),
-        ({"startingVersion": 0, "maxFiles": "many"}, "maxFiles"),
-        ({"startingVersion": 0, "includeHistoricalMetadata": "yes"}, "includeHistoricalMetadata"),
         ({"startingVersion": 99}, "99"),
         ({"startingVersion": 3, "endingVersion": 1}, ""),
         ({"startingTimestamp": "yesterday"}, ""),
-        ({"startingTimestamp": ""}, "startingTimestamp"),
         ({"startingVersion": 0, "pageToken": "x"}, "page token"),
     ],
 )
@@ -113,6 +104,7 @@ def test_what_cannot_be_meant_is_400(
     assert message in client.changes(gateway.change_feed, **query).message()
 
 
+@pytest.mark.smoke
 def test_a_table_without_history_has_no_feed(client: Client, gateway: Gateway) -> None:
     table = gateway.plain
     message = client.changes(table, startingVersion=0).message()
@@ -143,6 +135,7 @@ def test_fileidhash_is_echoed_and_changes_the_ids(client: Client, gateway: Gatew
     assert client.get(path, {"fileidhash": "md5"}).error() == (400, "INVALID_PARAMETER_VALUE")
 
 
+@pytest.mark.smoke
 def test_the_delta_format_wraps_actions_of_the_log(client: Client, gateway: Gateway) -> None:
     answer = client.changes(gateway.change_feed, DELTA, startingVersion=0, includeHistoricalMetadata="true")
     assert answer.headers["delta-sharing-capabilities"] == "responseformat=delta"
@@ -176,8 +169,7 @@ def test_404_for_what_does_not_exist_or_is_not_granted(client: Client, gateway: 
     assert client.changes(gateway.hidden, startingVersion=0).error() == (404, "RESOURCE_DOES_NOT_EXIST")
 
 
-@pytest.mark.parametrize("method", ["POST", "HEAD", "PUT"])
-def test_another_method_is_405(client: Client, gateway: Gateway, method: str) -> None:
-    answer = client.request(method, f"{gateway.change_feed.path}/changes?startingVersion=0")
+def test_head_is_405(client: Client, gateway: Gateway) -> None:
+    answer = client.request("HEAD", f"{gateway.change_feed.path}/changes?startingVersion=0")
     assert answer.status == 405
     assert answer.headers["Allow"] == "GET"

@@ -20,9 +20,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.commands.bearer import hash_of
 from tests.builders import numbers, rows
-from tests.components import ALL_IN_ONE, BOTO3, SEAWEEDFS, SPLIT
+from tests.components import BOTO3, SEAWEEDFS
 from tests.contract.http.client import Answer, fetch
-from tests.deployments import Deployment, Settings, all_in_one, split
+from tests.deployments import Deployment, Settings
 
 if TYPE_CHECKING:
     from tests.stores.seaweedfs import SeaweedFS
@@ -53,13 +53,7 @@ class World:
         return credentials
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param(all_in_one, id="all-in-one", marks=pytest.mark.component(ALL_IN_ONE)),
-        pytest.param(split, id="split", marks=pytest.mark.component(SPLIT)),
-    ],
-)
+@pytest.fixture(scope="module")
 def world(
     request: pytest.FixtureRequest, seaweedfs: SeaweedFS, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[World]:
@@ -100,6 +94,7 @@ def is_denied(call: Callable[..., Any], **arguments: Any) -> bool:
     return bool(raised.value.response["Error"]["Code"] == "AccessDenied")
 
 
+@pytest.mark.smoke
 def test_the_credential_reads_the_table_and_is_denied_its_neighbours(world: World) -> None:
     credentials = world.credentials()
     client = client_of(credentials)
@@ -147,6 +142,7 @@ def test_metadata_advertises_what_the_credential_is_for(world: World) -> None:
     assert metadata["accessModes"] == ["dir"]
 
 
+@pytest.mark.smoke
 def test_size_of_the_policy_that_the_store_tells_is_on_the_metrics_page(world: World) -> None:
     world.credentials()
     deployment = world.deployment
@@ -166,6 +162,7 @@ def test_size_of_the_policy_that_the_store_tells_is_on_the_metrics_page(world: W
     assert 0 < found.popitem()[1] <= 100
 
 
+@pytest.mark.smoke
 def test_what_was_handed_out_is_in_the_audit_log_and_its_secrets_are_nowhere(world: World) -> None:
     keys = world.credentials()["awsTempCredentials"]
     written = {

@@ -40,6 +40,7 @@ def test_a_version_before_the_first_that_is_shared(client: Client, gateway: Gate
         assert "You can only query table data since version 1" in answer.message()
 
 
+@pytest.mark.smoke
 def test_a_table_that_parquet_cannot_express(client: Client, gateway: Gateway) -> None:
     answer = client.query(gateway.vectors)
     assert answer.error() == (400, "UNSUPPORTED_OPERATION")

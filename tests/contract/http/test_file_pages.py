@@ -62,6 +62,7 @@ def walk(client: Client, gateway: Gateway, ask: Ask, size: int) -> list[Answer]:
     return pages
 
 
+@pytest.mark.smoke
 def test_pages_name_every_file_once_and_no_page_more_than_it_may(
     client: Client, gateway: Gateway, ask: Ask
 ) -> None:
@@ -111,21 +112,20 @@ def test_pages_may_differ_in_size_and_the_rest_may_come_at_once(
     assert next_token(rest) is None
 
 
-@pytest.mark.parametrize("change", ["cut", "grown", "flipped", "none of ours", "too long"])
-def test_a_token_that_was_tampered_with_is_400(
-    client: Client, gateway: Gateway, ask: Ask, change: str
-) -> None:
+def test_a_token_that_was_tampered_with_is_400(client: Client, gateway: Gateway, ask: Ask) -> None:
     token = next_token(ask(client, gateway, maxFiles=1))
     assert token
     middle = len(token) // 2
-    forged = {
-        "cut": token[:-2],
-        "grown": token + "AA",
-        "flipped": token[:middle] + ("B" if token[middle] == "A" else "A") + token[middle + 1 :],
-        "none of ours": "AAAA",
-        "too long": token + "A" * 2000,
-    }[change]
+    forged = token[:middle] + ("B" if token[middle] == "A" else "A") + token[middle + 1 :]
     message = ask(client, gateway, maxFiles=1, pageToken=forged).message()
+    assert "page token" in message
+
+
+def test_a_token_that_is_far_too_long_is_400(client: Client, gateway: Gateway) -> None:
+    token = next_token(changes(client, gateway, maxFiles=1))
+    assert token
+    # In the URL, where servers have limits of their own.
+    message = changes(client, gateway, maxFiles=1, pageToken=token + "A" * 2000).message()
     assert "page token" in message
 
 
@@ -136,6 +136,7 @@ def test_a_token_of_another_recipient_is_400(client: Client, gateway: Gateway, a
     assert ask(client, gateway, maxFiles=1, token=gateway.other_token).status == 200
 
 
+@pytest.mark.smoke
 def test_a_token_of_another_table_is_400(client: Client, gateway: Gateway) -> None:
     token = next_token(query(client, gateway, maxFiles=1))
     answer = client.post(f"{gateway.plain.path}/query", {"maxFiles": 1, "pageToken": token})

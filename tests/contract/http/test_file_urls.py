@@ -18,6 +18,7 @@ def file(client: Client, gateway: Gateway) -> dict[str, Any]:
     return dict(answer.lines()[2]["file"])
 
 
+@pytest.mark.smoke
 def test_a_url_is_good_without_a_token(file: dict[str, Any]) -> None:
     answer = fetch("GET", file["url"], {})
     assert answer.status == 200
@@ -39,6 +40,7 @@ def test_head_has_the_size_and_an_etag(file: dict[str, Any]) -> None:
     assert answer.headers["ETag"]
 
 
+@pytest.mark.smoke
 def test_a_url_that_was_changed_is_refused(file: dict[str, Any]) -> None:
     url = file["url"]
     changed = url[:-1] + ("A" if url[-1] != "A" else "B")

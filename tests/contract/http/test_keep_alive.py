@@ -43,6 +43,7 @@ def query(connection: http.client.HTTPConnection, gateway: Gateway, accepted: st
     return plain(dict(response.headers), response.read()).splitlines()
 
 
+@pytest.mark.smoke
 def test_streams_errors_and_lists_follow_each_other_on_one_connection(gateway: Gateway) -> None:
     base = urlsplit(gateway.url).path
     headers = {"Authorization": f"Bearer {gateway.token}"}

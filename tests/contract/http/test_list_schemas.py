@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.contract.http.client import Client
 from tests.contract.http.facts import Gateway
 
 
+@pytest.mark.smoke
 def test_items_have_name_and_share(client: Client, gateway: Gateway) -> None:
     answer = client.get(f"/shares/{gateway.plain.share}/schemas")
     assert answer.status == 200
@@ -23,6 +26,7 @@ def test_the_share_is_case_insensitive(client: Client, gateway: Gateway) -> None
     )
 
 
+@pytest.mark.smoke
 def test_404_for_a_share_that_does_not_exist_or_is_not_granted(client: Client, gateway: Gateway) -> None:
     for share in ("nowhere", gateway.hidden.share):
         assert client.get(f"/shares/{share}/schemas").error() == (404, "RESOURCE_DOES_NOT_EXIST")

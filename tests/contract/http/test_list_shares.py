@@ -23,6 +23,7 @@ def test_content_type(client: Client) -> None:
     assert answer.headers["Content-Type"] == "application/json; charset=utf-8"
 
 
+@pytest.mark.smoke
 def test_items_are_the_granted_shares_by_name(client: Client, gateway: Gateway) -> None:
     assert [item["name"] for item in client.get("/shares").json()["items"]] == list(gateway.shares)
 

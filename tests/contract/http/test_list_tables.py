@@ -74,12 +74,14 @@ def test_no_other_fields_and_none_that_is_empty(client: Client, gateway: Gateway
         assert all(item.values())
 
 
+@pytest.mark.smoke
 def test_tables_of_a_schema_are_by_name(client: Client, gateway: Gateway) -> None:
     names = [item["name"] for item in in_schema(client, gateway.plain)]
     assert names == sorted(names, key=str.lower)
     assert {item["schema"] for item in in_schema(client, gateway.plain)} == {gateway.plain.schema}
 
 
+@pytest.mark.smoke
 def test_all_tables_are_by_schema_and_name(client: Client, gateway: Gateway) -> None:
     keys = [(item["schema"].lower(), item["name"].lower()) for item in in_share(client, gateway.plain)]
     assert keys == sorted(keys)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gateway.edge.documentation import load_document
 from tests.contract.http.client import Client, fetch
 from tests.contract.http.facts import Gateway
 
@@ -17,6 +18,7 @@ def document(client: Client) -> dict[str, Any]:
     return dict(client.get("/openapi.json", token="").json())
 
 
+@pytest.mark.smoke
 def test_every_route_of_the_document_exists(
     client: Client, gateway: Gateway, document: dict[str, Any]
 ) -> None:
@@ -39,6 +41,10 @@ def test_every_route_of_the_document_exists(
                 assert "the query does not exist" in answer.json()["message"]
                 continue
             assert answer.status not in {404, 405}, f"{method} {path}"
+
+
+def test_the_document_is_the_packages_own_but_for_its_server(document: dict[str, Any]) -> None:
+    assert document == load_document() | {"servers": document["servers"]}
 
 
 def test_every_route_of_the_server_is_in_the_document(

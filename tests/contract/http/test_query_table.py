@@ -46,6 +46,7 @@ def test_cache_control_keeps_urls_out_of_caches(client: Client, gateway: Gateway
     assert ask(client, gateway.plain).headers["Cache-Control"] == "no-store"
 
 
+@pytest.mark.smoke
 def test_protocol_metadata_and_a_line_for_each_file(client: Client, gateway: Gateway) -> None:
     lines = ask(client, gateway.plain).lines()
     assert [list(line) for line in lines] == [["protocol"], ["metaData"], *([["file"]] * gateway.plain.files)]
@@ -95,6 +96,7 @@ def test_file_expiration_timestamp_is_in_the_future(client: Client, gateway: Gat
         assert file["expirationTimestamp"] > (time.time() + 20 * 60) * 1000
 
 
+@pytest.mark.smoke
 def test_a_table_of_many_pages_is_whole(client: Client, gateway: Gateway) -> None:
     found = files(ask(client, gateway.large))
     assert len(found) == gateway.large.files
@@ -110,10 +112,7 @@ def test_names_are_case_insensitive(client: Client, gateway: Gateway) -> None:
     ("body", "headers"),
     [
         (None, {}),
-        (b"", {"Content-Type": "application/json"}),
         (b"{}", {"Content-Type": "application/json; charset=utf-8"}),
-        (b"{}", {"Content-Type": "application/json"}),
-        (b"{}", {}),
         (b' {"unknown": {"a": [1]}} ', {"Content-Type": "application/json"}),
     ],
 )
@@ -126,32 +125,20 @@ def test_body_may_be_empty_or_an_object_with_unknown_fields(
 
 
 @pytest.mark.parametrize(
+    # Of each kind one; tests/unit/edge/test_schema.py has more.
     "body",
-    [
-        b"null",
-        b"[]",
-        b"1",
-        b"{",
-        b"x",
-        b'"{}"',
-        b'{"version":"1"}',
-        b'{"limitHint":[]}',
-        b"\xff\xfe",
-        b"{}{}",
-    ],
+    [b"[]", b"{", b'{"version":"1"}', b"\xff\xfe"],
 )
 def test_body_that_is_malformed_is_400(client: Client, gateway: Gateway, body: bytes) -> None:
     assert ask(client, gateway.plain, body).error() == (400, "MALFORMED_REQUEST")
 
 
-@pytest.mark.parametrize(
-    "content_type", ["text/plain", "application/x-www-form-urlencoded", "application/xml"]
-)
-def test_content_type_that_is_not_json_is_415(client: Client, gateway: Gateway, content_type: str) -> None:
-    answer = ask(client, gateway.plain, b"{}", {"Content-Type": content_type})
+def test_content_type_that_is_not_json_is_415(client: Client, gateway: Gateway) -> None:
+    answer = ask(client, gateway.plain, b"{}", {"Content-Type": "text/plain"})
     assert answer.error() == (415, "MALFORMED_REQUEST")
 
 
+@pytest.mark.smoke
 def test_body_that_is_too_large_is_413(client: Client, gateway: Gateway) -> None:
     body = b'{"jsonPredicateHints":"' + b"x" * gateway.body_limit + b'"}'
     assert ask(client, gateway.plain, body).error() == (413, "MALFORMED_REQUEST")
@@ -189,6 +176,7 @@ def test_version_of_a_table_without_history_is_400(client: Client, gateway: Gate
     assert "Reading table by version or timestamp is not supported" in answer.json()["message"]
 
 
+@pytest.mark.smoke
 def test_version_and_timestamp_together_are_400(client: Client, gateway: Gateway) -> None:
     answer = ask(client, gateway.history, {"version": 0, "timestamp": "2022-01-01T00:00:00Z"})
     assert answer.error() == (400, "INVALID_PARAMETER_VALUE")
@@ -203,16 +191,8 @@ def test_what_says_nothing_here_is_ignored(client: Client, gateway: Gateway, fie
     assert [next(iter(line)) for line in lines[2:]] == ["file"] * gateway.plain.files
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"version": 0, "startingVersion": 0},
-        {"timestamp": "2022-01-01T00:00:00Z", "startingVersion": 0},
-        {"version": 0, "timestamp": "2022-01-01T00:00:00Z", "startingVersion": 0},
-    ],
-)
-def test_two_states_of_the_table_are_400(client: Client, gateway: Gateway, body: dict[str, Any]) -> None:
-    message = ask(client, gateway.history, body).message()
+def test_two_states_of_the_table_are_400(client: Client, gateway: Gateway) -> None:
+    message = ask(client, gateway.history, {"version": 0, "startingVersion": 0}).message()
     assert "Please only provide one of: version, timestamp, startingVersion" in message
 
 
@@ -234,6 +214,7 @@ def test_end_stream_action_is_absent_unless_asked_for(client: Client, gateway: G
         assert "includeendstreamaction" not in answer.headers["delta-sharing-capabilities"]
 
 
+@pytest.mark.smoke
 def test_end_stream_action_is_last_where_it_was_asked_for(client: Client, gateway: Gateway) -> None:
     answer = ask(client, gateway.plain, headers=END)
     last = answer.lines()[-1]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.contract.http.client import Client
 from tests.contract.http.facts import Gateway
 
 
+@pytest.mark.smoke
 def test_a_recipient_over_its_rate_gets_429_with_retry_after_and_others_do_not(
     client: Client, gateway: Gateway
 ) -> None:

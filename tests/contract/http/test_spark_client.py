@@ -51,6 +51,7 @@ def test_auto_resolve_gets_parquet_where_that_is_enough(client: Client, gateway:
     assert SparkClient(client, BOTH).metadata(gateway.plain).response_format == "parquet"
 
 
+@pytest.mark.smoke
 def test_auto_resolve_gets_delta_where_it_is_needed(client: Client, gateway: Gateway) -> None:
     assert SparkClient(client, BOTH).metadata(gateway.vectors).response_format == "delta"
     assert SparkClient(client, DELTA).files(gateway.vectors).response_format == "delta"

@@ -17,6 +17,7 @@ def changed(answer: Answer) -> list[tuple[str, int]]:
     return sorted((next(iter(line)), next(iter(line.values()))["version"]) for line in lines)
 
 
+@pytest.mark.smoke
 def test_files_that_came_and_went_and_no_files_of_changed_rows(client: Client, gateway: Gateway) -> None:
     answer = client.query(gateway.change_feed, {"startingVersion": 0})
     adds = [("add", 1), ("add", 1), ("add", 2), ("add", 3), ("add", 5)]

@@ -28,6 +28,7 @@ def test_the_body_is_one_line_of_ascii(client: Client, gateway: Gateway) -> None
     assert len(body.splitlines()) == 1
 
 
+@pytest.mark.smoke
 def test_there_is_one_credential_and_it_is_whole(client: Client, gateway: Gateway) -> None:
     answer = ask(client, gateway.dir_only).json()
     assert set(answer) == {"credentials"}
@@ -48,8 +49,7 @@ def test_expiration_time_is_in_the_future_in_milliseconds(client: Client, gatewa
     assert expires > (time.time() + 20 * 60) * 1000
 
 
-@pytest.mark.parametrize("field", ["location", "auxiliaryLocation"])
-@pytest.mark.parametrize("slash", ["", "/"])
+@pytest.mark.parametrize(("field", "slash"), [("location", ""), ("auxiliaryLocation", "/")])
 def test_each_location_has_a_credential_of_its_own(
     client: Client, gateway: Gateway, field: str, slash: str
 ) -> None:
@@ -63,9 +63,6 @@ def test_each_location_has_a_credential_of_its_own(
     ("body", "headers"),
     [
         (None, {}),
-        (b"", {"Content-Type": "application/json"}),
-        (b"{}", {}),
-        (b"{}", {"Content-Type": "application/json; charset=utf-8"}),
         (b'{"location":null,"unknown":{"a":[1]}}', {"Content-Type": "application/json"}),
     ],
 )
@@ -78,19 +75,9 @@ def test_body_may_be_empty_or_an_object_with_unknown_fields(
 
 
 @pytest.mark.parametrize(
+    # Of each kind one; tests/unit/edge/handlers/test_credentials.py has more.
     "body",
-    [
-        b"null",
-        b"[]",
-        b"1",
-        b"{",
-        b'"location"',
-        b"{}{}",
-        b"\xff\xfe",
-        b'{"location":1}',
-        b'{"location":["x"]}',
-        b'{"location":"x","location":"y"}',
-    ],
+    [b"[]", b"{", b'{"location":1}', b'{"location":"x","location":"y"}'],
 )
 def test_body_that_is_malformed_is_400(client: Client, gateway: Gateway, body: bytes) -> None:
     assert ask(client, gateway.dir_only, body).error() == (400, "MALFORMED_REQUEST")
@@ -107,6 +94,7 @@ def test_two_locations_are_400(client: Client, gateway: Gateway) -> None:
     assert ask(client, table, body).error() == (400, "INVALID_PARAMETER_VALUE")
 
 
+@pytest.mark.smoke
 def test_a_location_that_is_not_advertised_is_400(client: Client, gateway: Gateway) -> None:
     own = gateway.both_modes.location
     above = own.rpartition("/")[0]
@@ -137,7 +125,7 @@ def test_a_table_without_dir_access_is_400_and_says_so(client: Client, gateway: 
         assert " dir " in answer.json()["message"]
 
 
-@pytest.mark.parametrize("body", [b"{}", b"{", b'{"location":"s3://x/y"}'])
+@pytest.mark.parametrize("body", [b"{}", b"{"])
 def test_404_for_what_does_not_exist_or_is_not_granted_whatever_the_body(
     client: Client, gateway: Gateway, body: bytes
 ) -> None:

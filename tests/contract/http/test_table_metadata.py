@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tests.contract.http.client import Answer, Client
 from tests.contract.http.facts import Gateway, TableFacts
 
@@ -29,6 +31,7 @@ def test_delta_table_version(client: Client, gateway: Gateway) -> None:
     assert ask(client, gateway.plain).headers["Delta-Table-Version"] == str(gateway.plain.version)
 
 
+@pytest.mark.smoke
 def test_two_lines_protocol_then_metadata(client: Client, gateway: Gateway) -> None:
     assert [list(line) for line in ask(client, gateway.plain).lines()] == [["protocol"], ["metaData"]]
 
@@ -92,6 +95,7 @@ def test_metadata_agrees_with_the_listing(client: Client, gateway: Gateway) -> N
         assert found.get(field) == listed.get(field)
 
 
+@pytest.mark.smoke
 def test_version(client: Client, gateway: Gateway) -> None:
     answer = ask(client, gateway.history, "?version=0")
     assert answer.status == 200

@@ -1,4 +1,4 @@
-"""Views over HTTP, by one process and by five, with a worker that writes without Spark."""
+"""Views over HTTP, with a worker that writes without Spark."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import pytest
 
 from gateway.commands.bearer import hash_of
 from tests.builders import TableBuilder
-from tests.components import ALL_IN_ONE, SPLIT
+from tests.components import ALL_IN_ONE
 from tests.contract.http import plugin
 from tests.contract.http.client import Answer, fetch
-from tests.deployments import Deployment, Settings, all_in_one, split
+from tests.deployments import Deployment, Settings, all_in_one
 from tests.view_worker import FIELDS, ViewWorker
 
 ASYNC = "asyncquery=true"
@@ -120,15 +120,7 @@ def _view(lake: Path, name: str) -> dict[str, Any]:
     return view | ({"maxStaleness": "1s"} if name == "stale" else {"maxStaleness": "1h"})
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param(
-            all_in_one, marks=[pytest.mark.slow, pytest.mark.component(ALL_IN_ONE)], id="all-in-one"
-        ),
-        pytest.param(split, marks=[pytest.mark.slow, pytest.mark.component(SPLIT)], id="split"),
-    ],
-)
+@pytest.fixture(scope="module")
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
     start: Callable[..., Any] = request.param
     with tempfile.TemporaryDirectory() as name:
@@ -183,6 +175,7 @@ def test_a_view_has_no_history_to_travel_in(world):
     assert world.get(f"{world.path('plain')}/changes?startingVersion=0").status == 400
 
 
+@pytest.mark.smoke
 def test_each_recipient_has_rows_and_a_directory_of_its_own_by_url_and_by_dir(world):
     for who in REGIONS:
         world.query("mine", who=who)
@@ -205,6 +198,7 @@ def test_each_recipient_has_rows_and_a_directory_of_its_own_by_url_and_by_dir(wo
     assert places["ann"] not in stolen.body.decode()
 
 
+@pytest.mark.smoke
 def test_a_client_that_can_wait_is_given_a_query_and_then_its_result(world):
     first = world.query("fresh", {"limitHint": 3}, capabilities=ASYNC)
     (line,) = first.streamed()

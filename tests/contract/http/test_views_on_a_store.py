@@ -16,11 +16,11 @@ import pytest
 
 from gateway.commands.bearer import hash_of
 from tests.builders import TableBuilder
-from tests.components import ALL_IN_ONE, SEAWEEDFS, SPLIT
+from tests.components import SEAWEEDFS
 from tests.contract.http.client import Answer, fetch
 from tests.contract.http.test_credentials_on_a_store import client_of, is_denied, read_table
 from tests.contract.http.test_views import rows_of
-from tests.deployments import Deployment, Settings, all_in_one, split
+from tests.deployments import Deployment, Settings
 from tests.view_worker import FIELDS, ViewWorker
 
 if TYPE_CHECKING:
@@ -74,13 +74,7 @@ class World:
         shutil.rmtree(directory)
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param(all_in_one, id="all-in-one", marks=pytest.mark.component(ALL_IN_ONE)),
-        pytest.param(split, id="split", marks=pytest.mark.component(SPLIT)),
-    ],
-)
+@pytest.fixture(scope="module")
 def world(
     request: pytest.FixtureRequest, seaweedfs: SeaweedFS, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[World]:

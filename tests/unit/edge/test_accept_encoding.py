@@ -20,11 +20,15 @@ GZIP, ZSTD, IDENTITY = Coding.GZIP, Coding.ZSTD, Coding.IDENTITY
         ("zstd", ZSTD),
         ("gzip, deflate, br, zstd", ZSTD),
         ("zstd;q=0.5, gzip;q=0.8", GZIP),
+        ("zstd;q=0.1, gzip;q=0.2", GZIP),
         ("zstd;q=0.001, gzip;q=0", ZSTD),
         ("gzip;q=0.5, identity", IDENTITY),
+        ("gzip;q=0.1, identity;q=0.2", IDENTITY),
         ("identity;q=0.5, gzip;q=0.6", GZIP),
         ("identity;q=0.5, gzip;q=0.5", GZIP),
         ("identity", IDENTITY),
+        ("br", IDENTITY),
+        ("deflate", IDENTITY),
         ("br, deflate", IDENTITY),
         ("gzip;q=0", IDENTITY),
         ("", IDENTITY),
@@ -49,7 +53,9 @@ def test_several_headers_are_one() -> None:
     assert parse(["gzip;q=0.5", "zstd"]).best is ZSTD
 
 
-@pytest.mark.parametrize("header", ["gzip, identity;q=0", "gzip, *;q=0", "gzip;q=0.1, identity;q=0.000"])
+@pytest.mark.parametrize(
+    "header", ["gzip, identity;q=0", "identity;q=0, gzip", "gzip, *;q=0", "gzip;q=0.1, identity;q=0.000"]
+)
 def test_a_client_may_refuse_answers_as_they_are(header: str) -> None:
     assert parse([header]) == Accepted(best=GZIP, plain=False)
 

@@ -68,7 +68,19 @@ async def test_the_token_itself_reaches_nobody(edge: Edge, caplog: pytest.LogCap
     assert "token-of" not in repr(edge.audit.noted) + caplog.text
 
 
-@pytest.mark.parametrize("path", ["", "/", "/shares/", "/share", "//shares", "/shares/Sales/tables"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        "/",
+        "/shares/",
+        "/share",
+        "//shares",
+        "/shares/Sales/tables",
+        "/shares/a/schemas/b",
+        "/shares/a/schemas/b/tables/",
+    ],
+)
 async def test_an_unknown_path_is_404_with_a_body(edge: Edge, path: str) -> None:
     reply = await edge.get(path)
     assert reply.status == 404
@@ -77,11 +89,66 @@ async def test_an_unknown_path_is_404_with_a_body(edge: Edge, path: str) -> None
     assert edge.audit.noted == []
 
 
-async def test_a_wrong_method_is_405_with_the_right_ones(edge: Edge) -> None:
-    reply = await edge.server.connect().request("DELETE", f"{BASE}/shares")
+IMPOSSIBLE_NAMES = [
+    "a%20b",
+    "a%2Fb",
+    "a%2fb",
+    "a%00b",
+    "a%7Fb",
+    "%0a",
+    "..",
+    "%2e%2e",
+    ".",
+    "%ff",
+    "a%252Fb",
+    "x" * 5000,
+    "%F0%9F%98%80",
+]
+
+
+async def test_a_name_that_cannot_exist_is_404(edge: Edge) -> None:
+    wrong = {}
+    for name in IMPOSSIBLE_NAMES:
+        for path in (
+            f"/shares/{name}",
+            f"/shares/{name}/schemas",
+            f"/shares/Sales/schemas/{name}/tables",
+            f"/shares/Sales/schemas/eu/tables/{name}/version",
+        ):
+            reply = await edge.get(path)
+            found = reply.status, json.loads(reply.body)["errorCode"]
+            if found != (404, "RESOURCE_DOES_NOT_EXIST"):
+                wrong[path] = found
+    assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("DELETE", "/shares", "GET"),
+        ("POST", "/shares", "GET"),
+        ("OPTIONS", "/shares", "GET"),
+        ("DELETE", "/shares/x", "GET"),
+        ("PUT", "/shares/x/schemas", "GET"),
+        ("GET", "/shares/x/schemas/y/tables/z", "HEAD"),
+        ("GET", "/shares/x/schemas/y/tables/z/query", "POST"),
+        ("POST", "/shares/x/schemas/y/tables/z/metadata", "GET"),
+        ("POST", "/shares/x/schemas/y/tables/z/changes?startingVersion=0", "GET"),
+        ("PUT", "/shares/x/schemas/y/tables/z/changes?startingVersion=0", "GET"),
+    ],
+)
+async def test_a_wrong_method_is_405_with_the_right_ones(
+    edge: Edge, method: str, path: str, allowed: str
+) -> None:
+    reply = await edge.server.connect().request(method, f"{BASE}{path}")
     assert reply.status == 405
-    assert reply.headers["Allow"] == "GET"
+    assert reply.headers["Allow"] == allowed
     assert json.loads(reply.body)["errorCode"] == "UNSUPPORTED_OPERATION"
+
+
+async def test_head_of_a_route_of_get_is_405(edge: Edge) -> None:
+    reply = await edge.head("/shares/x/schemas/y/tables/z/changes?startingVersion=0")
+    assert (reply.status, reply.headers["Allow"]) == (405, "GET")
 
 
 async def test_methods_that_clients_make_up_are_one_in_the_metrics(edge: Edge) -> None:

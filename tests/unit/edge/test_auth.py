@@ -29,7 +29,20 @@ def test_a_missing_header_says_how_to_send_a_token() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["", "Bearer", "Bearer ", "Basic abc", "Bearer a b", "abc", "Bearer\tabc", "Bearer \u00e9", "Bearerabc"],
+    [
+        "",
+        "Bearer",
+        "Bearer ",
+        "Basic abc",
+        "Token abc",
+        "Bearer a b",
+        "Bearer abc more",
+        "Bearer,abc",
+        "abc",
+        "Bearer\tabc",
+        "Bearer \u00e9",
+        "Bearerabc",
+    ],
 )
 def test_a_malformed_header_is_refused_without_repeating_it(value: str) -> None:
     with pytest.raises(Unauthenticated) as caught:

@@ -33,7 +33,26 @@ def test_max_results_is_a_number_from_zero(text: str, number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "-1", "+1", "1.0", "a", "2147483648", "9" * 30, " 1", "1_0", "\u0661", "0x1", "null"]
+    "text",
+    [
+        "",
+        "-1",
+        "+1",
+        "1.0",
+        "1.5",
+        "1e3",
+        "a",
+        "ten",
+        "2147483648",
+        "9" * 20,
+        "9" * 30,
+        " 1",
+        "1_0",
+        "\u0661",
+        "0x1",
+        "0x10",
+        "null",
+    ],
 )
 def test_max_results_that_is_no_such_number_is_named(text: str) -> None:
     with pytest.raises(InvalidArgument, match="maxResults"):
@@ -91,6 +110,8 @@ def test_an_empty_timestamp_is_refused_rather_than_ignored() -> None:
     [
         ([], (FILE_ID_HASH_UNSPECIFIED, "")),
         (["parquet"], (FILE_ID_HASH_PARQUET, "parquet")),
+        (["PARQUET"], (FILE_ID_HASH_PARQUET, "parquet")),
+        (["delta"], (FILE_ID_HASH_DELTA, "delta")),
         (["DELTA"], (FILE_ID_HASH_DELTA, "delta")),
         ([" Delta "], (FILE_ID_HASH_DELTA, "delta")),
     ],

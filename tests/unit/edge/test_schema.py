@@ -77,6 +77,10 @@ def test_nothing_an_empty_object_and_unknown_fields_are_fine(body: bytes) -> Non
         b"{",
         b"{]",
         b"\xff",
+        b"\xff\xfe",
+        b"x",
+        b"{}{}",
+        b'{"limitHint": []}',
         b'{"version": "1"}',
         b'{"version": 1.5}',
         b'{"version": true}',
@@ -117,9 +121,14 @@ def test_a_number_out_of_range_is_an_invalid_value_and_is_named(field: str, valu
 
 @pytest.mark.parametrize(
     "fields",
-    [("version", "timestamp"), ("version", "startingVersion"), ("timestamp", "startingVersion")],
+    [
+        ("version", "timestamp"),
+        ("version", "startingVersion"),
+        ("timestamp", "startingVersion"),
+        ("version", "timestamp", "startingVersion"),
+    ],
 )
-def test_two_states_of_the_table_are_refused(fields: tuple[str, str]) -> None:
+def test_two_states_of_the_table_are_refused(fields: tuple[str, ...]) -> None:
     body = {field: "2022-01-01T00:00:00Z" if field == "timestamp" else 1 for field in fields}
     with pytest.raises(
         InvalidArgument, match="Please only provide one of: version, timestamp, startingVersion"
@@ -186,7 +195,13 @@ def test_an_error_does_not_repeat_what_was_sent() -> None:
 
 @pytest.mark.parametrize(
     "content_type",
-    ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin-1", "json"],
+    [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "application/xml",
+        "application/json; charset=latin-1",
+        "json",
+    ],
 )
 def test_another_content_type_is_refused(content_type: str) -> None:
     with pytest.raises(web.HTTPUnsupportedMediaType) as caught:

@@ -235,6 +235,7 @@ async def test_any_other_location_is_refused_before_anything_is_minted(field: st
     [
         ("", b"null", {}, (400, "MALFORMED_REQUEST")),
         ("", b"[]", {}, (400, "MALFORMED_REQUEST")),
+        ("", b"1", {}, (400, "MALFORMED_REQUEST")),
         ("", b'"s3://bucket/trips"', {}, (400, "MALFORMED_REQUEST")),
         ("", b"{", {}, (400, "MALFORMED_REQUEST")),
         ("", b"{}{}", {}, (400, "MALFORMED_REQUEST")),

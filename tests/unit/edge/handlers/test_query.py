@@ -19,7 +19,6 @@ from tests.unit.edge.conftest import AUTH, BASE, Edge, start_edge
 
 ORDERS = "/shares/Sales/schemas/eu/tables/orders/query"
 EMPTY = "/shares/Sales/schemas/eu/tables/empty/query"
-DIRS = "/shares/Sales/schemas/eu/tables/dirs/query"
 HISTORY = "/shares/Sales/schemas/us/tables/history/query"
 END = "includeEndStreamAction=true"
 
@@ -131,19 +130,6 @@ async def test_a_body_that_does_not_arrive_is_408() -> None:
         head = f"POST {BASE}{ORDERS} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer token-of-ann\r\n"
         connection.send(f"{head}Content-Length: 10\r\n\r\n{{".encode())
         assert (await connection.reply()).status == 408
-
-
-async def test_a_table_of_directories_has_no_urls(edge: Edge) -> None:
-    for capabilities in ("", "accessModes=dir", "accessModes=url,dir"):
-        reply = await edge.post(DIRS, delta_sharing_capabilities=capabilities)
-        assert reply.status == 400
-        assert json.loads(reply.body)["errorCode"] == "UNSUPPORTED_OPERATION"
-        assert "dir" in json.loads(reply.body)["message"]
-
-
-async def test_access_modes_are_answered_in_the_clients_spelling(edge: Edge) -> None:
-    reply = await edge.post(ORDERS, delta_sharing_capabilities="accessmode=dir")
-    assert reply.headers["delta-sharing-capabilities"] == "responseformat=parquet;accessmode=url"
 
 
 async def test_an_end_that_was_asked_for_tells_when_the_first_url_expires(edge: Edge) -> None:

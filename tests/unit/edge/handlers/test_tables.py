@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from gateway.errors import Unauthenticated
 from gateway.v1.catalog_pb2 import AUDIENCE_SNAPSHOT
 from gateway.v1.snapshot_pb2 import RESPONSE_FORMAT_DELTA, RESPONSE_FORMAT_PARQUET
@@ -11,8 +9,6 @@ from tests.unit.edge.conftest import Edge
 
 ORDERS = "/shares/Sales/schemas/eu/tables/orders"
 HISTORY = "/shares/Sales/schemas/us/tables/history"
-DIRS = "/shares/Sales/schemas/eu/tables/dirs"
-BOTH = "/shares/Sales/schemas/eu/tables/both"
 
 
 async def test_a_version_is_in_the_header_and_the_body_is_empty(edge: Edge) -> None:
@@ -66,33 +62,6 @@ async def test_metadata_of_a_version_and_a_time_is_400(edge: Edge) -> None:
     reply = await edge.get(f"{HISTORY}/metadata?version=3&timestamp=2022-01-01T00:00:00Z")
     assert reply.status == 400
     assert "Please only provide one of" in json.loads(reply.body)["message"]
-
-
-@pytest.mark.parametrize(
-    ("path", "asked", "answered"),
-    [
-        (DIRS, "accessModes=dir", "accessModes=dir"),
-        (DIRS, "accessModes=url,prefix", "accessModes=prefix"),
-        (ORDERS, "accessMode=dir", "accessMode=url"),
-        (BOTH, "ACCESSMODES=url,dir", "ACCESSMODES=url,dir"),
-    ],
-)
-async def test_access_modes_are_negotiated_in_the_clients_spelling(
-    edge: Edge, path: str, asked: str, answered: str
-) -> None:
-    reply = await edge.get(f"{path}/metadata", delta_sharing_capabilities=asked)
-    assert reply.status == 200
-    assert reply.headers["delta-sharing-capabilities"] == f"responseformat=parquet;{answered}"
-
-
-async def test_a_client_that_knows_only_urls_is_told_so(edge: Edge) -> None:
-    reply = await edge.get(f"{DIRS}/metadata", delta_sharing_capabilities="accessModes=url")
-    assert reply.status == 400
-    assert json.loads(reply.body)["errorCode"] == "UNSUPPORTED_OPERATION"
-
-
-async def test_metadata_is_always_served_to_a_client_that_says_nothing(edge: Edge) -> None:
-    assert (await edge.get(f"{DIRS}/metadata")).status == 200
 
 
 async def test_a_refused_grant_is_not_the_clients_401(edge: Edge) -> None:

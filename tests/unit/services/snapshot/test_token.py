@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -115,6 +116,18 @@ def test_any_other_text_is_refused(text: str) -> None:
         tokens().open_page(text, BINDING, FilePosition)
     with pytest.raises(InvalidArgument):
         tokens().open_refresh(text, BINDING)
+
+
+@pytest.mark.parametrize(
+    "change", [lambda token: token[:-2], lambda token: f"{token}AA"], ids=["cut", "grown"]
+)
+def test_a_token_that_is_cut_or_grown_is_refused(change: Callable[[str], str]) -> None:
+    with pytest.raises(InvalidArgument):
+        tokens().open_page(change(tokens().make_page(FILES, BINDING)), BINDING, FilePosition)
+    with pytest.raises(InvalidArgument):
+        tokens().open_page(change(tokens().make_page(CHANGES, BINDING)), BINDING, ChangePosition)
+    with pytest.raises(InvalidArgument):
+        tokens().open_refresh(change(tokens().make_refresh(PIN, BINDING)), BINDING)
 
 
 @pytest.mark.parametrize("field", ["table_id", "location", "principal", "shape"])
