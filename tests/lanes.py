@@ -41,6 +41,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if lane == "spark":
             # Java and Maven come from apt.
             item.add_marker("system")
+        if lane == "fleet":
+            # One fleet and one Kubernetes at a time, each on a worker of its own.
+            item.add_marker(pytest.mark.xdist_group(item.path.parent.name))
         (deselected if lane in ON_REQUEST and lane not in requested else selected).append(item)
     config.hook.pytest_deselected(items=deselected)
     items[:] = selected

@@ -38,6 +38,8 @@ class Lane:
     ports: str
     # The group of deploy/dev/components.py with the programs that the tests need.
     programs: str = ""
+    # By groups: tests with the same xdist_group mark stay on one worker.
+    distribution: str = "worksteal"
     # Runs beside the stages after it.
     is_background: bool = False
     # Waits for the stages in the background: a fleet's capacity shows where nothing else uses the machine.
@@ -51,7 +53,15 @@ LANES = {
         Lane("fast", workers=2, budget=60, ports="10000-11999"),
         Lane("spark", workers=1, budget=900, ports="12000-14999", is_background=True),
         Lane("components", workers=4, budget=660, ports="15000-20999", programs="basic"),
-        Lane("fleet", workers=1, budget=420, ports="21000-22767", programs="kubernetes", is_alone=True),
+        Lane(
+            "fleet",
+            workers=2,
+            budget=420,
+            ports="10000-22767",
+            programs="kubernetes",
+            distribution="loadgroup",
+            is_alone=True,
+        ),
         Lane("deep", workers=2, budget=3600, ports="10000-22767", programs="basic"),
         Lane("release", workers=2, budget=3600, ports="10000-22767", programs="basic"),
     )
@@ -143,7 +153,7 @@ class Run:
 
     def _start(self, lane: Lane, *, is_background: bool) -> None:
         selection = f"{lane.name} and not system" if self._arguments.without_root else lane.name
-        workers = ["-n", str(lane.workers), "--dist", "worksteal"] if lane.workers > 1 else []
+        workers = ["-n", str(lane.workers), "--dist", lane.distribution] if lane.workers > 1 else []
         command = [str(PYTEST), "-m", selection, "-q", *workers, *self._arguments.pytest]
         env = {"TEST_PORTS": lane.ports, "TEST_TIMES": str(self._directory / f"{lane.name}.json")}
         log = self._directory / f"{lane.name}.log" if is_background else None
