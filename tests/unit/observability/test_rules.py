@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.declared_metrics import declared_series
-from tests.observed import RULES, alerts, dashboards, panels, rules
+from tests.observed import RULES, alert_place, alerts, dashboards, panels, rules
 from tests.problems import assert_none, place
 from tests.repository import ROOT
 
@@ -19,13 +19,6 @@ def sections() -> dict[str, str]:
     """Return the text below each heading that is named like an alert."""
     found = re.split(r"^### (\w+)$", RUNBOOKS, flags=re.MULTILINE)
     return dict(zip(found[1::2], found[2::2], strict=True))
-
-
-def line_of(name: str) -> str:
-    """Return where the rule of an alert begins, and its name."""
-    pattern = rf"- alert: {name}$"
-    (file,) = [file for file in RULES if re.search(pattern, file.read_text(), re.MULTILINE)]
-    return f"{place(file, pattern)}: {name}"
 
 
 def test_every_alert_has_a_section_of_the_runbooks_and_every_section_an_alert():
@@ -47,11 +40,11 @@ def test_an_alert_says_what_is_wrong_whom_it_wakes_and_what_to_read():
     for name, alert in ALERTS.items():
         annotations, severity = alert.get("annotations", {}), alert.get("labels", {}).get("severity")
         if set(annotations) != {"summary", "description", "runbook_url"}:
-            problems.append(f"{line_of(name)} has the annotations {sorted(annotations)}")
+            problems.append(f"{alert_place(name)} has the annotations {sorted(annotations)}")
         if (url := annotations.get("runbook_url")) != f"docs/runbooks.md#{name.lower()}":
-            problems.append(f"{line_of(name)} has the runbook_url {url}")
+            problems.append(f"{alert_place(name)} has the runbook_url {url}")
         if severity not in ("page", "ticket"):
-            problems.append(f"{line_of(name)} has the severity {severity}")
+            problems.append(f"{alert_place(name)} has the severity {severity}")
     assert_none(problems)
 
 
