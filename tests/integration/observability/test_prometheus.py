@@ -10,8 +10,9 @@ from tests.components import PROMETHEUS as COMPONENT
 from tests.components import PROMTOOL, SPLIT
 from tests.http import eventually
 from tests.integration.observability.promtool import promtool, write_yaml
-from tests.observed import PROMETHEUS, alerts, panel_expressions
-from tests.prometheus import Prometheus, running_prometheus
+from tests.observed import PROMETHEUS, alert_place, alerts, panel_expressions
+from tests.problems import assert_none
+from tests.prometheus import Prometheus, PrometheusError, running_prometheus
 
 pytestmark = [pytest.mark.component(COMPONENT, PROMTOOL, SPLIT), pytest.mark.system]
 
@@ -46,8 +47,13 @@ def test_every_process_is_scraped(prometheus, watched):
 
 
 def test_every_query_of_a_panel_can_be_computed(prometheus):
+    problems = []
     for expression in panel_expressions():
-        prometheus.query(expression.text)
+        try:
+            prometheus.query(expression.text)
+        except PrometheusError as exc:
+            problems.append(f"{expression.where}: {exc}")
+    assert_none(problems)
 
 
 def test_every_rule_can_be_computed(prometheus):
@@ -58,7 +64,10 @@ def test_every_rule_can_be_computed(prometheus):
 BY_THE_MACHINE = {"SluiceEventLoopLags"}
 
 
-@pytest.mark.parametrize("name", sorted(alerts().keys() - BY_THE_MACHINE))
-def test_what_an_alert_asks_for_is_not_so_of_a_gateway_that_is_well(prometheus, name):
+def test_what_an_alert_asks_for_is_not_so_of_a_gateway_that_is_well(prometheus):
     # The expression alone: most alerts wait for longer than a test could.
-    assert prometheus.query(alerts()[name]["expr"]) == []
+    assert_none(
+        f"{alert_place(name)} has {series}"
+        for name in sorted(alerts().keys() - BY_THE_MACHINE)
+        for series in prometheus.query(alerts()[name]["expr"])
+    )

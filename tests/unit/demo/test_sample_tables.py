@@ -21,12 +21,19 @@ _SMALL = [table for table in SAMPLE_TABLES if table.schema != "big"]
 _USED = {"deletion_vectors": ("deletionVectors",), "column_mapping": ("columnMapping",)}
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Every small sample table, built once: the tests only read them."""
+    folder = tmp_path_factory.mktemp("samples")
+    for table in _SMALL:
+        table.build(folder / table.name)
+    return folder
+
+
 @pytest.fixture
-def read(tmp_path):
+def read(folder):
     async def read(name: str, version: int | None = None):
-        [table] = [table for table in SAMPLE_TABLES if table.name == name]
-        table.build(tmp_path / name)
-        log = TableLog(location=parse_location(str(tmp_path / name)), reader=FakeLogReader())
+        log = TableLog(location=parse_location(str(folder / name)), reader=FakeLogReader())
         store = SnapshotStore(memory=2**20, clock=lambda: STARTED_AT, metrics=FakeSnapshotMetrics())
         if version is None:
             return await store.latest(log)
@@ -49,22 +56,24 @@ async def test_every_table_can_be_shared_by_url(read, table):
 
 
 @pytest.mark.parametrize("table", _SMALL, ids=lambda table: table.name)
-async def test_files_hold_what_their_statistics_count(tmp_path, read, table):
+async def test_files_hold_what_their_statistics_count(folder, read, table):
     snapshot = await read(table.name)
 
     for row in files_of(snapshot).filter(pl.col("stats").is_not_null()).to_dicts():
-        [file] = (tmp_path / table.name).rglob(row["path"].rpartition("/")[2])
+        [file] = (folder / table.name).rglob(row["path"].rpartition("/")[2])
         rows = pl.read_parquet(io.BytesIO(file.read_bytes())).height
         assert json.loads(row["stats"])["numRecords"] == rows
         assert file.stat().st_size == row["size"]
 
 
-@pytest.mark.parametrize(("version", "rows"), [(0, 6), (1, 10), (2, 8), (3, 9), (4, 10)])
-async def test_the_inventory_has_a_history(read, version, rows):
-    snapshot = await read("inventory", version)
+async def test_the_inventory_has_a_history(read):
+    snapshots = [await read("inventory", version) for version in range(5)]
 
-    stats = [json.loads(text)["numRecords"] for text in files_of(snapshot)["stats"]]
-    assert (snapshot.version, sum(stats)) == (version, rows)
+    rows = {
+        snapshot.version: sum(json.loads(text)["numRecords"] for text in files_of(snapshot)["stats"])
+        for snapshot in snapshots
+    }
+    assert rows == {0: 6, 1: 10, 2: 8, 3: 9, 4: 10}
 
 
 async def test_partition_values_are_odd(read):
@@ -85,20 +94,22 @@ async def test_one_table_lives_by_its_checkpoint(read):
     assert (await read("cleaned_up")).files.num_files == 7
 
 
-@pytest.mark.parametrize(("version", "rows"), [(0, 800), (1, 780), (2, 777), (3, 977), (4, 975)])
-async def test_deletion_vectors_take_rows_away(read, version, rows):
-    files = files_of(await read("deletion_vectors", version))
+async def test_deletion_vectors_take_rows_away(read):
+    rows = {}
+    for version in range(5):
+        files = files_of(await read("deletion_vectors", version))
+        deleted = files["deletionVector"].struct.field("cardinality").sum()
+        rows[version] = sum(json.loads(text)["numRecords"] for text in files["stats"]) - deleted
 
-    deleted = files["deletionVector"].struct.field("cardinality").sum()
-    assert sum(json.loads(text)["numRecords"] for text in files["stats"]) - deleted == rows
+    assert rows == {0: 800, 1: 780, 2: 777, 3: 977, 4: 975}
 
 
-async def test_deletion_vectors_are_of_every_relative_kind(tmp_path, read):
+async def test_deletion_vectors_are_of_every_relative_kind(folder, read):
     vectors = files_of(await read("deletion_vectors"))["deletionVector"].struct
     kinds = vectors.field("storageType").to_list()
 
     assert sorted(kind or "" for kind in kinds) == ["", "i", "i", "u", "u"]
-    assert len(list((tmp_path / "deletion_vectors").rglob("deletion_vector_*.bin"))) == 2
+    assert len(list((folder / "deletion_vectors").rglob("deletion_vector_*.bin"))) == 2
 
 
 async def test_mapped_columns_have_other_names_in_the_log(read):
@@ -113,10 +124,10 @@ async def test_mapped_columns_have_other_names_in_the_log(read):
     assert {tuple(values) for values in files_of(snapshot)["partitionValues"]} == {(physical,)}
 
 
-async def test_changes_are_told_by_their_own_files(tmp_path, read):
+async def test_changes_are_told_by_their_own_files(folder, read):
     snapshot = await read("change_feed")
 
-    log = tmp_path / "change_feed" / "_delta_log"
+    log = folder / "change_feed" / "_delta_log"
     kinds = [
         {next(iter(json.loads(line))) for line in file.read_text().splitlines()} - {"commitInfo"}
         for file in sorted(log.glob("*.json"))

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from deploy.engine.context import is_sent, read_rules, sent_files, stage_context
+from tests.problems import assert_none
 from tests.repository import ROOT
 
 OURS = read_rules((ROOT / ".dockerignore").read_text())
@@ -30,9 +31,8 @@ def test_the_last_rule_that_matches_a_file_or_a_folder_above_holds(rules, path, 
     assert is_sent(path, read_rules(rules)) is sent
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_what_is_not_named_stays_out_of_our_build():
+    paths = [
         ".git/config",
         ".env",
         ".venv/bin/python",
@@ -43,10 +43,8 @@ def test_the_last_rule_that_matches_a_file_or_a_folder_above_holds(rules, path, 
         "id_rsa",
         "gateway/__pycache__/errors.cpython-311.pyc",
         "a-file-that-is-new",
-    ],
-)
-def test_what_is_not_named_stays_out_of_our_build(path):
-    assert not is_sent(path, OURS)
+    ]
+    assert_none(f".dockerignore: {path} is sent to the build" for path in paths if is_sent(path, OURS))
 
 
 def test_a_context_has_what_is_sent_and_nothing_else(tmp_path):

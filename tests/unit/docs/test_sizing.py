@@ -10,9 +10,11 @@ import pytest
 
 from gateway.adapters.cache.rhythm import rhythm_of
 from gateway.domain.window import EPOCH, URL_PARTS, window_at
+from tests.problems import assert_none, place
 from tests.repository import ROOT
 
-PAGE = (ROOT / "docs" / "sizing.md").read_text()
+FILE = ROOT / "docs" / "sizing.md"
+PAGE = FILE.read_text()
 RESULTS = ROOT / "bench" / "results"
 MODES = ("all in one", "split")
 
@@ -27,9 +29,9 @@ def find(pattern: str, text: str) -> re.Match[str]:
     return found
 
 
-def row(label: str) -> str:
-    """Return the first row of a table of the page that begins so."""
-    return next(line for line in PAGE.splitlines() if line.startswith(f"| {label} |"))
+def rows(label: str) -> list[str]:
+    """Return the rows of tables of the page that begin so."""
+    return [line for line in PAGE.splitlines() if line.startswith(f"| {label} |")]
 
 
 def spread(state: str, mode: str, digits: int) -> str:
@@ -39,31 +41,49 @@ def spread(state: str, mode: str, digits: int) -> str:
     return f"{min(taken):.{digits}f} to {max(taken):.{digits}f}"
 
 
-@pytest.mark.parametrize(
-    ("label", "state", "digits"),
-    [
+def row_problems(expected: dict[str, str]) -> list[str]:
+    """Return a problem for each row, by its label, that does not have its text."""
+    problems = []
+    for label, text in expected.items():
+        if not any(text in line for line in rows(label)[:1]):
+            where = place(FILE, r"^\| " + re.escape(label) + r" \|")
+            problems.append(f"{where}: expected {text!r} in the row {label!r}")
+    return problems
+
+
+def absent(label: str, expected: str) -> list[str]:
+    """Return a problem if the page has no such row, with the rows of that label that it has."""
+    lines = enumerate(PAGE.splitlines(), start=1)
+    found = [f"docs/sizing.md:{number}: {line}" for number, line in lines if line.startswith(f"| {label} |")]
+    return [] if expected in PAGE else ["\n    ".join([f"docs/sizing.md: no row {expected!r}, but", *found])]
+
+
+def test_queries_cost_what_was_measured_the_worst_included():
+    expected = {}
+    for label, state, digits in (
         ("a query by URL, warm, a file", "warm in memory", 1),
         ("the same in gzip", "warm in memory, gzip", 1),
         ("the same, cold: with the log and every signature", "cold", 0),
-    ],
-)
-def test_queries_cost_what_was_measured_the_worst_included(label, state, digits):
-    one, five = (spread(state, mode, digits) for mode in MODES)
-    assert f" {one} / {five} us " in row(label)
+    ):
+        one, five = (spread(state, mode, digits) for mode in MODES)
+        expected[label] = f" {one} / {five} us "
+    assert_none(row_problems(expected))
 
 
-@pytest.mark.parametrize(("label", "operation"), [("list shares", "list shares"), ("metadata", "metadata")])
-def test_requests_cost_what_was_measured(label, operation):
+def test_requests_cost_what_was_measured():
     peers = read("edge_throughput")["peers"]
-    one, five = (peers[mode][operation]["cpu_us_per_request"] / 1000 for mode in MODES)
-    assert f" {one:.2f} / {five:.2f} ms " in row(label)
+    expected = {}
+    for operation in ("list shares", "metadata"):
+        one, five = (peers[mode][operation]["cpu_us_per_request"] / 1000 for mode in MODES)
+        expected[operation] = f" {one:.2f} / {five:.2f} ms "
+    assert_none(row_problems(expected))
 
 
 def test_a_credential_costs_what_was_measured():
     warm = (RESULTS / "credential_vending.md").read_text().partition("| cold")[0]
     found = (find(rf"^\| {mode} (?:\|[^|]*){{3}}\| (\d+) ", warm) for mode in MODES)
     one, five = (float(match[1]) / 1000 for match in found)
-    assert f" {one:.2f} / {five:.2f} ms " in row("a credential from the cache")
+    assert_none(row_problems({"a credential from the cache": f" {one:.2f} / {five:.2f} ms "}))
 
 
 HOUR, HALF_DAY = timedelta(hours=1), timedelta(hours=12)
@@ -81,25 +101,25 @@ def url_window(life: timedelta) -> float:
 PAIRS, TABLES, FILES = 1_000_000, 10_000, 20_000_000
 
 
-@pytest.mark.parametrize(
-    ("label", "calls", "window"),
-    [
-        ("AWS, `dir`, by a role: 1 h", f"{PAIRS:,} in 25 minutes: 667 a second", credential_window(HOUR)),
-        (
-            "AWS, `dir`, by keys of a user: 12 h",
-            f"{PAIRS:,} in 5 h: 56 a second",
-            credential_window(HALF_DAY),
-        ),
-        ("Google, `dir`", f"{TABLES:,} in 25 minutes: 7 a second", credential_window(HOUR)),
-        ("Google, `url` by signBlob: 1 h", f"{FILES:,} in 15 minutes: 1,333,000 a minute", url_window(HOUR)),
-        ("Google, `url` by signBlob: 12 h", f"{FILES:,} in 3 h: 111,000 a minute", url_window(HALF_DAY)),
-    ],
-)
-def test_providers_are_called_as_often_as_windows_say(label, calls, window):
-    count, rate, unit = find(r"^([\d,]+) in .*: ([\d,]+) a (second|minute)$", calls).groups()
-    seconds = 60 if unit == "minute" else 1
-    assert number(rate) == pytest.approx(number(count) / window * seconds, rel=0.06)
-    assert f"| {label} | {calls} |" in PAGE
+# By the row's label, what it says and the window that this follows from.
+CALLS = {
+    "AWS, `dir`, by a role: 1 h": (f"{PAIRS:,} in 25 minutes: 667 a second", credential_window(HOUR)),
+    "AWS, `dir`, by keys of a user: 12 h": (f"{PAIRS:,} in 5 h: 56 a second", credential_window(HALF_DAY)),
+    "Google, `dir`": (f"{TABLES:,} in 25 minutes: 7 a second", credential_window(HOUR)),
+    "Google, `url` by signBlob: 1 h": (f"{FILES:,} in 15 minutes: 1,333,000 a minute", url_window(HOUR)),
+    "Google, `url` by signBlob: 12 h": (f"{FILES:,} in 3 h: 111,000 a minute", url_window(HALF_DAY)),
+}
+
+
+def test_providers_are_called_as_often_as_windows_say():
+    problems = []
+    for label, (calls, window) in CALLS.items():
+        problems += absent(label, f"| {label} | {calls} |")
+        count, rate, unit = find(r"^([\d,]+) in .*: ([\d,]+) a (second|minute)$", calls).groups()
+        expected = number(count) / window * (60 if unit == "minute" else 1)
+        if number(rate) != pytest.approx(expected, rel=0.06):
+            problems.append(f"{label}: {rate} a {unit}, but the window makes it {expected:,.0f}")
+    assert_none(problems)
 
 
 def number(text: str) -> float:
@@ -131,12 +151,14 @@ def shares(kind: str) -> dict[str, float]:
     return {name: taken[name] / sum(taken.values()) for name in PROCESSES}
 
 
-@pytest.mark.parametrize("kind", MODEL)
-def test_processes_have_the_shares_that_were_measured(kind):
-    cells = (f"{share:.0%}" if share > LEAST else "" for share in shares(kind).values())
-    label = "queries of 2,000 files in gzip" if kind == "queries" else kind
-    expected = re.sub(r" +", " ", f"| {label} | {' | '.join(cells)} |")
-    assert expected in PAGE
+def test_processes_have_the_shares_that_were_measured():
+    problems = []
+    for kind in MODEL:
+        cells = (f"{share:.0%}" if share > LEAST else "" for share in shares(kind).values())
+        label = "queries of 2,000 files in gzip" if kind == "queries" else kind
+        expected = re.sub(r" +", " ", f"| {label} | {' | '.join(cells)} |")
+        problems += absent(label, expected)
+    assert_none(problems)
 
 
 def test_queries_of_the_model_cost_what_was_measured():

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 import string
 
 import pytest
@@ -9,6 +8,7 @@ from hypothesis import strategies as st
 
 from gateway.domain.location import Location, parse_location
 from gateway.errors import InvalidArgument
+from tests.problems import assert_none, not_raised
 
 ROOTS = [
     "",
@@ -112,50 +112,37 @@ def test_a_location_is_not_equal_to_its_text():
     assert parse_location("s3://bucket/t") != "s3://bucket/t"
 
 
+# Paths that another reader could take elsewhere.
+AMBIGUOUS = [
+    *("..", ".", "...", "a/..", "a/../b", "./a", "a/.", "a/./b", "a./b", "a.../b", "a/b.", "a/b../"),
+    *("/a", "a//b", "a//", "//", "a/ /b", "a/\u3000/b", " "),
+    *("%2e%2e", "%2E%2e/b", "a/%2e/b", ".%2e", "%2e.", "a%2Fb", "a%2fb", "a%5cb", "a%5Cb"),
+    *("%252e%252e", "a%252Fb", "a%25252fb", "a%255cb"),
+    *("%c0%ae%c0%ae", "a%C0%AFb", "a%25c0%25afb", "a%c1%9cb"),
+    *("a\\b", "..\\b"),
+    *("a%00b", "a%0ab", "a%0Db", "a%1fb", "a%7fb", "a%2500b"),
+]
+
+
 # AT-18
-@pytest.mark.parametrize(
-    "path",
-    [
-        *("..", ".", "...", "a/..", "a/../b", "./a", "a/.", "a/./b", "a./b", "a.../b", "a/b.", "a/b../"),
-        *("/a", "a//b", "a//", "//", "a/ /b", "a/\u3000/b", " "),
-        *("%2e%2e", "%2E%2e/b", "a/%2e/b", ".%2e", "%2e.", "a%2Fb", "a%2fb", "a%5cb", "a%5Cb"),
-        *("%252e%252e", "a%252Fb", "a%25252fb", "a%255cb"),
-        *("%c0%ae%c0%ae", "a%C0%AFb", "a%25c0%25afb", "a%c1%9cb"),
-        *("a\\b", "..\\b"),
-        *("a%00b", "a%0ab", "a%0Db", "a%1fb", "a%7fb", "a%2500b"),
-    ],
-)
-# With this root, three slashes are the root of the file system.
+# With the root `file:`, three slashes are the root of the file system.
 @pytest.mark.parametrize("root", [root for root in ROOTS if root != "file:"])
-def test_a_path_that_another_reader_could_take_elsewhere_is_refused(root, path):
-    with pytest.raises(InvalidArgument):
-        parse_location(f"{root}/{path}")
+def test_a_path_that_another_reader_could_take_elsewhere_is_refused(root):
+    outcomes = [not_raised(InvalidArgument, "", parse_location, f"{root}/{path}") for path in AMBIGUOUS]
+    assert_none(filter(None, outcomes))
+
+
+CONTROL_CHARACTERS = "\0\a\t\n\r\x1f\x7f\x80\x85\x9f\u2028\u2029\ud800"
 
 
 # AT-04
-@pytest.mark.parametrize(
-    "character",
-    [
-        "\0",
-        "\a",
-        "\t",
-        "\n",
-        "\r",
-        "\x1f",
-        "\x7f",
-        "\x80",
-        "\x85",
-        "\x9f",
-        "\u2028",
-        "\u2029",
-        "\ud800",
-    ],
-    ids=ascii,
-)
 @pytest.mark.parametrize("place", ["s3://bucket/a{}b", "s3://buc{}ket/t", "s3{}://bucket/t", "{}/t", "/t{}"])
-def test_a_control_character_or_lone_surrogate_is_refused_and_named(place, character):
-    with pytest.raises(InvalidArgument, match=re.escape(repr(character))):
-        parse_location(place.format(character))
+def test_a_control_character_or_lone_surrogate_is_refused_and_named(place):
+    outcomes = [
+        not_raised(InvalidArgument, repr(character), parse_location, place.format(character))
+        for character in CONTROL_CHARACTERS
+    ]
+    assert_none(filter(None, outcomes))
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from gateway.domain.name import (
     fold,
 )
 from gateway.errors import InvalidArgument
+from tests.problems import assert_none, not_raised
 
 CHECKS = [check_share_name, check_schema_name, check_table_name]
 FORBIDDEN = [*(chr(code) for code in range(0x21)), "/", "\x7f"]
@@ -36,10 +37,11 @@ def test_a_legal_name_is_returned_as_it_is(check, name):
 
 
 @every_kind
-@pytest.mark.parametrize("character", FORBIDDEN, ids=repr)
-def test_a_forbidden_character_is_refused_and_named(check, character):
-    with pytest.raises(InvalidArgument, match=re.escape(repr(character))):
-        check(f"a{character}b")
+def test_a_forbidden_character_is_refused_and_named(check):
+    outcomes = [
+        not_raised(InvalidArgument, repr(character), check, f"a{character}b") for character in FORBIDDEN
+    ]
+    assert_none(filter(None, outcomes))
 
 
 @every_kind

@@ -3,9 +3,8 @@ from __future__ import annotations
 import re
 from importlib.metadata import entry_points
 
-import pytest
-
 from helm.options import MODELS, definitions, only_known_vendors
+from tests.problems import assert_none
 
 
 def test_every_vendor_of_ours_is_known():
@@ -16,13 +15,17 @@ def test_every_vendor_of_ours_is_known():
     assert set(MODELS) == ours - {"local"}
 
 
-@pytest.mark.parametrize("vendor", MODELS)
-def test_options_have_the_names_of_the_vendors_model_and_no_others(vendor):
-    model = MODELS[vendor]
-    names = {field.alias or name for name, field in model.model_fields.items()}
-    options = definitions()[vendor]
-    assert set(options["properties"]) == names
-    assert options["additionalProperties"] is False
+def test_options_have_the_names_of_the_vendors_model_and_no_others():
+    found = definitions()
+    problems = []
+    for vendor, model in MODELS.items():
+        names = {field.alias or name for name, field in model.model_fields.items()}
+        options = found[vendor]
+        if different := names ^ set(options["properties"]):
+            problems.append(f"{vendor}: in its model or in the schema only: {sorted(different)}")
+        if options["additionalProperties"] is not False:
+            problems.append(f"{vendor}: the schema allows names that are not in the model")
+    assert_none(problems)
 
 
 def test_nothing_is_required_and_everything_that_is_referred_to_is_there():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import combinations
 
@@ -10,6 +11,7 @@ import pytest
 from deploy.grafana.build import DASHBOARDS, files
 from tests.declared_metrics import declared_metrics
 from tests.observed import dashboards, panels
+from tests.problems import assert_none, place
 from tests.promql import Matcher, selectors
 
 BOARDS = dashboards()
@@ -35,6 +37,13 @@ def board(request):
     return BOARDS[request.param]
 
 
+def line_of(board, panel):
+    """Return where the title of a panel is in the file of its dashboard, and the title."""
+    (name,) = [name for name, each in BOARDS.items() if each is board]
+    title = json.dumps(panel["title"])
+    return f"{place(DASHBOARDS / f'{name}.json', re.escape(title))}: {title}"
+
+
 def test_the_files_are_what_the_code_beside_them_makes():
     written = {file.name: file.read_text() for file in DASHBOARDS.glob("*.json")}
     assert written == files(), "run `python -m deploy.grafana.build`"
@@ -58,7 +67,9 @@ def test_dashboards_are_told_apart_by_uid_and_title():
 
 def test_panels_lie_within_the_grid_and_beside_one_another(board):
     spots = {panel["title"]: panel["gridPos"] for panel in board["panels"]}
-    assert all(spot["x"] >= 0 and spot["x"] + spot["w"] <= 24 for spot in spots.values())
+    assert [
+        (title, spot) for title, spot in spots.items() if spot["x"] < 0 or spot["x"] + spot["w"] > 24
+    ] == []
     overlapping = [(one, other) for (one, a), (other, b) in combinations(spots.items(), 2) if _overlap(a, b)]
     assert overlapping == []
 
@@ -69,15 +80,20 @@ def test_every_panel_says_what_it_shows_and_what_good_looks_like(board):
 
 
 def test_every_panel_has_a_unit_a_source_and_queries_with_legends(board):
+    problems = []
     for panel in panels(board):
-        assert panel["fieldConfig"]["defaults"]["unit"], panel["title"]
-        assert panel["datasource"]["uid"] == "${datasource}"
-        assert panel["targets"], panel["title"]
-        references = [target["refId"] for target in panel["targets"]]
-        assert len(set(references)) == len(references)
-        for target in panel["targets"]:
-            assert target["expr"].strip(), panel["title"]
-            assert target["legendFormat"].strip(), panel["title"]
+        targets = panel["targets"]
+        references = [target["refId"] for target in targets]
+        checks = {
+            "no unit": not panel["fieldConfig"]["defaults"]["unit"],
+            f"the data source {panel['datasource']['uid']}": panel["datasource"]["uid"] != "${datasource}",
+            "no query": not targets,
+            f"a refId used twice: {references}": len(set(references)) != len(references),
+            "a query without an expression": not all(target["expr"].strip() for target in targets),
+            "a query without a legend": not all(target["legendFormat"].strip() for target in targets),
+        }
+        problems += [f"{line_of(board, panel)} has {text}" for text, is_wrong in checks.items() if is_wrong]
+    assert_none(problems)
 
 
 def test_variables_that_are_used_exist_and_those_that_exist_are_used(board):
@@ -92,12 +108,13 @@ def test_variables_that_are_used_exist_and_those_that_exist_are_used(board):
 
 
 def test_a_legend_names_labels_that_its_query_keeps(board):
-    for panel in panels(board):
-        for target in panel["targets"]:
-            missing = [
-                label for label in LABEL.findall(target["legendFormat"]) if label not in target["expr"]
-            ]
-            assert missing == [], panel["title"]
+    assert_none(
+        f"{line_of(board, panel)}: the legend of {target['refId']} names {label}, its query has none"
+        for panel in panels(board)
+        for target in panel["targets"]
+        for label in LABEL.findall(target["legendFormat"])
+        if label not in target["expr"]
+    )
 
 
 def test_a_choice_of_everything_takes_what_has_no_such_label_and_of_processes_only_ours(board):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from tests.declared_metrics import declared_series
-from tests.observed import RULES, alerts, dashboards, panels, rules
+from tests.observed import RULES, alert_place, alerts, dashboards, panels, rules
+from tests.problems import assert_none, place
 from tests.repository import ROOT
 
 ALERTS = alerts()
-RUNBOOKS = (ROOT / "docs" / "runbooks.md").read_text()
+PAGE = ROOT / "docs" / "runbooks.md"
+RUNBOOKS = PAGE.read_text()
 PARTS = ("Means", "Felt", "Look", "Causes", "Do", "Over")
 
 
@@ -25,17 +25,27 @@ def test_every_alert_has_a_section_of_the_runbooks_and_every_section_an_alert():
     assert set(sections()) == set(ALERTS)
 
 
-@pytest.mark.parametrize("name", ALERTS)
-def test_a_section_tells_all_that_whoever_is_woken_needs(name):
-    assert [part for part in PARTS if f"- **{part}.** " not in sections()[name]] == []
+def test_a_section_tells_all_that_whoever_is_woken_needs():
+    found = sections()
+    assert_none(
+        f"{place(PAGE, rf'^### {name}$')}: {name} has no part '- **{part}.** '"
+        for name in ALERTS
+        for part in PARTS
+        if f"- **{part}.** " not in found.get(name, "")
+    )
 
 
-@pytest.mark.parametrize("name", ALERTS)
-def test_an_alert_says_what_is_wrong_whom_it_wakes_and_what_to_read(name):
-    alert = ALERTS[name]
-    assert set(alert["annotations"]) == {"summary", "description", "runbook_url"}
-    assert alert["annotations"]["runbook_url"] == f"docs/runbooks.md#{name.lower()}"
-    assert alert["labels"]["severity"] in ("page", "ticket")
+def test_an_alert_says_what_is_wrong_whom_it_wakes_and_what_to_read():
+    problems = []
+    for name, alert in ALERTS.items():
+        annotations, severity = alert.get("annotations", {}), alert.get("labels", {}).get("severity")
+        if set(annotations) != {"summary", "description", "runbook_url"}:
+            problems.append(f"{alert_place(name)} has the annotations {sorted(annotations)}")
+        if (url := annotations.get("runbook_url")) != f"docs/runbooks.md#{name.lower()}":
+            problems.append(f"{alert_place(name)} has the runbook_url {url}")
+        if severity not in ("page", "ticket"):
+            problems.append(f"{alert_place(name)} has the severity {severity}")
+    assert_none(problems)
 
 
 def test_panels_and_dashboards_that_the_runbooks_send_to_exist():

@@ -130,6 +130,5 @@ current_timezone localtimestamp unix_timestamp collation identifier variant_expl
 """
 
 
-@pytest.mark.parametrize("name", FORBIDDEN.split())
-def test_a_function_that_reads_outside_or_differs_each_time_is_not_on_the_list(name):
-    assert name not in ALLOWED
+def test_a_function_that_reads_outside_or_differs_each_time_is_not_on_the_list():
+    assert sorted(set(FORBIDDEN.split()) & set(ALLOWED)) == []
