@@ -73,7 +73,7 @@ def sample(tmp_path_factory, official_client) -> Sample:
 
 
 @pytest.fixture(scope="session")
-def several_pages(tmp_path_factory) -> Path:
+def several_pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table of few files whose listing takes the snapshot service several pages.
 
     A page ends at 1,000 files or at 1 MiB. Statistics of 40 KiB reach the second limit with 26 files.
@@ -81,8 +81,8 @@ def several_pages(tmp_path_factory) -> Path:
     directory = tmp_path_factory.mktemp("several-pages") / SEVERAL_PAGES
     rows = [{"number": number, "text": f"{number:03}" * 7_000} for number in range(80)]
     fields = [Field("number", "long"), Field("text", "string")]
-    table = TableBuilder(directory, fields).append(rows[:60], files=60).append(rows[60:], files=20)
-    listed = sum(file.stat().st_size for file in (table.directory / "_delta_log").glob("*.json"))
+    TableBuilder(directory, fields).append(rows[:60], files=60).append(rows[60:], files=20)
+    listed = sum(file.stat().st_size for file in (directory / "_delta_log").glob("*.json"))
     assert listed > 3 * MAX_BYTES
     return directory
 
