@@ -2,10 +2,9 @@
 
 The official Python client asks for URLs once and has no way to renew them: they must outlive its read.
 
-All reads begin before the one wait. The shortest lifetime is a minute, and a store whose clock a test can
-move needs only a new window, a quarter of it. SeaweedFS has the machine's clock: its minute is waited for a
-release. That it refuses a URL that has expired is proved by tests/contract/vendor.py with a URL that was
-signed earlier.
+The shortest lifetime is a minute. A store whose clock a test can move needs only a new window, a quarter of
+it. SeaweedFS has the machine's clock: its minute is waited for a release. tests/contract/vendor.py proves with
+a URL that was signed earlier that SeaweedFS refuses an expired URL.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from tests.contract.http.facts import TableFacts
 from tests.contract.http.spark_client import Found, SparkClient
 from tests.e2e.recipient_lake import RecipientProcess, recipient
 from tests.e2e.url_gateway import SCHEMA, LiveTable, UrlGateway, read_url, url_gateway
-from tests.e2e.url_stores import CLOCKED_STORES, SEAWEEDFS_STORE, Run, UrlStore, with_marks
+from tests.e2e.url_stores import CLOCKED_STORES, SEAWEEDFS_STORE, UrlStore, with_marks
 from tests.e2e.url_tables import append, plain_table
 
 pytestmark = pytest.mark.component(ALL_IN_ONE)
@@ -59,57 +58,28 @@ class Outlived:
     def first_files(self) -> list[dict[str, Any]]:
         return [line["file"] for page in self.pages for line in page.lines]
 
-    @property
-    def last_expiration(self) -> datetime:
-        return datetime.fromtimestamp(
-            max(file["expirationTimestamp"] for file in self.first_files) / 1000, UTC
-        )
-
     def refreshed(self) -> Found:
         end = self.pages[0].end
         assert end is not None
         return self.spark.files(self.facts, {"refreshToken": end["refreshToken"]})
 
 
-@pytest.fixture(scope="module")
-def outlived_of(request, tmp_path_factory) -> Iterator[dict[Run, Outlived]]:
-    """Reads on all stores that tests of this run are about, whose URLs have expired."""
-    runs = _stores_of(request)
+@pytest.fixture(scope="module", params=[with_marks(SEAWEEDFS_STORE, pytest.mark.release), *CLOCKED_STORES])
+def outlived(request, tmp_path_factory) -> Iterator[Outlived]:
     directory = tmp_path_factory.mktemp("url-life")
     with ExitStack() as stack:
-        stores = {
-            run: stack.enter_context(run(request, tmp_path_factory.mktemp("url-life-store"))) for run in runs
-        }
-        tables = [
-            LiveTable(TABLE, plain_table(directory / store.name, FILES), store) for store in stores.values()
-        ]
+        store: UrlStore = stack.enter_context(request.param(request, directory))
+        table = LiveTable(TABLE, plain_table(directory / "table", FILES), store)
         life = int(LIFE.total_seconds())
         gateway = stack.enter_context(
-            url_gateway(directory / "gateway", [*stores.values()], [TABLE], preSignedUrlTimeoutSeconds=life)
+            url_gateway(directory / "gateway", [store], [TABLE], preSignedUrlTimeoutSeconds=life)
         )
-        begun = {
-            run: _begin(store, gateway, stack.enter_context(recipient())) for run, store in stores.items()
-        }
-        for table in tables:
-            append(table.builder, 100, 2)
-            table.upload()
-        _outlive([*begun.values()])
+        reader = stack.enter_context(recipient())
+        begun = _begin(store, gateway, reader)
+        append(table.builder, 100, 2)
+        table.upload()
+        _outlive(store, [file["expirationTimestamp"] for file in begun.first_files])
         yield begun
-
-
-@pytest.fixture(
-    scope="module",
-    params=[with_marks(SEAWEEDFS_STORE, pytest.mark.release), *CLOCKED_STORES],
-)
-def outlived(request, outlived_of: dict[Run, Outlived]) -> Outlived:
-    return outlived_of[request.param]
-
-
-def _stores_of(request: pytest.FixtureRequest) -> list[Run]:
-    """Return the stores that selected tests of this file are parametrized with, each once."""
-    items = [item for item in request.session.items if item.path == request.path]
-    found = [item.callspec.params["outlived"] for item in items if hasattr(item, "callspec")]
-    return list(dict.fromkeys(found))
 
 
 def _begin(store: UrlStore, gateway: UrlGateway, reader: RecipientProcess) -> Outlived:
@@ -136,16 +106,15 @@ def _begin(store: UrlStore, gateway: UrlGateway, reader: RecipientProcess) -> Ou
     return begun
 
 
-def _outlive(begun: list[Outlived]) -> None:
-    """Wait until no store takes one of its URLs, and all take some that are made now."""
-    clocked = [each for each in begun if each.store.clock is not None]
-    others = [each.last_expiration for each in begun if each.store.clock is None]
+def _outlive(store: UrlStore, expirations: list[int]) -> None:
+    """Wait until the store takes none of these URLs, and some that are made now."""
+    last = datetime.fromtimestamp(max(expirations) / 1000, UTC)
+    if store.clock is None:
+        _wait_until(last + MARGIN)
+        return
     # Long enough for a new window, whose URLs live longer; then it is the store that moves on.
-    windows = [each.last_expiration - LIFE + WINDOW + 5 * MARGIN for each in clocked]
-    _wait_until(max([*windows, *(expiration + MARGIN for expiration in others)]))
-    for each in clocked:
-        assert each.store.clock is not None
-        each.store.clock.offset = max(each.last_expiration + MARGIN - utcnow(), timedelta())
+    _wait_until(last - LIFE + WINDOW + 5 * MARGIN)
+    store.clock.offset = max(last + MARGIN - utcnow(), timedelta())
 
 
 def _wait_until(moment: datetime) -> None:
