@@ -3,8 +3,8 @@
 The official Python client asks for URLs once and has no way to renew them: they must outlive its read.
 
 The shortest lifetime is a minute. A store whose clock a test can move needs only a new window, a quarter of
-it. SeaweedFS has the machine's clock: its minute is waited for a release. tests/contract/vendor.py proves with
-a URL that was signed earlier that SeaweedFS refuses an expired URL.
+it. SeaweedFS has the machine's clock: its minute is waited for a release. tests/contract/vendor.py proves
+with a URL that was signed earlier that SeaweedFS refuses an expired URL.
 """
 
 from __future__ import annotations
