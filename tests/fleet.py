@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -102,12 +103,17 @@ class Fleet:
         return windows + (ended >= last.end - rhythm.ahead)
 
     def _rhythm(self, recipient: str, table: str) -> Rhythm:
+        location = parse_location(f"s3://lake/tables/{table}")
+        key = scope_key(self._fingerprint, Scope(location=location, recipient=recipient, life=LIFE))
+        return rhythm_of(key, LIFE)
+
+    @cached_property
+    def _fingerprint(self) -> bytes:
+        # Once: to parse the file for each of 2,000 pairs takes longer than to serve them.
         (planned,) = plan_storages(load(self.replicas[0].edge.config_file, {}).config)
         fingerprint = Fingerprint(planned).value
         assert fingerprint is not None
-        location = parse_location(f"s3://lake/tables/{table}")
-        key = scope_key(fingerprint, Scope(location=location, recipient=recipient, life=LIFE))
-        return rhythm_of(key, LIFE)
+        return fingerprint
 
     async def _samples(self, deployment: Deployment) -> list[Sample]:
         async with self.client.get(f"{deployment.edge.metrics_url}/metrics") as response:
@@ -129,10 +135,7 @@ async def running_fleet(
     tokens = {recipient: secrets.token_urlsafe(24) for recipient in recipients}
     settings = _settings(sts, redis_url, tables, tokens)
     async with AsyncExitStack() as stack:
-        deployments = [
-            await stack.enter_async_context(_in_thread(directory / f"replica-{number}", settings))
-            for number in range(replicas)
-        ]
+        deployments = await stack.enter_async_context(_in_threads(directory, settings, replicas))
         timeout = aiohttp.ClientTimeout(total=120)
         client = await stack.enter_async_context(
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=timeout)
@@ -141,14 +144,24 @@ async def running_fleet(
 
 
 @asynccontextmanager
-async def _in_thread(directory: Path, settings: dict[str, Any]) -> AsyncIterator[Deployment]:
-    """Start and stop elsewhere: the token service runs on this event loop."""
-    deployment = all_in_one(directory, settings)
-    started = await asyncio.to_thread(deployment.__enter__)
-    try:
-        yield started
-    finally:
-        await asyncio.to_thread(deployment.__exit__, None, None, None)
+async def _in_threads(
+    directory: Path, settings: dict[str, Any], count: int
+) -> AsyncIterator[list[Deployment]]:
+    """Start and stop all at once, and elsewhere: the token service runs on this event loop."""
+    async with AsyncExitStack() as stack:
+
+        async def start(number: int) -> Deployment:
+            replica = all_in_one(directory / f"replica-{number}", settings)
+            running = await asyncio.to_thread(replica.__enter__)
+            stack.push_async_callback(asyncio.to_thread, replica.__exit__, None, None, None)
+            return running
+
+        # All are waited for even if one fails: those that run must be stopped.
+        started = await asyncio.gather(*map(start, range(count)), return_exceptions=True)
+        for each in started:
+            if isinstance(each, BaseException):
+                raise each
+        yield [each for each in started if not isinstance(each, BaseException)]
 
 
 def _runs(deployment: Deployment) -> bool:

@@ -42,6 +42,8 @@ class SteerableSts:
 
     endpoint: str = ""
     delay: timedelta = timedelta(0)
+    # Calls wait until it is set.
+    blocked_until: asyncio.Event | None = None
     # The code of the error that every call gets.
     error: str = ""
     # Whether connections are cut without an answer.
@@ -50,7 +52,7 @@ class SteerableSts:
     life: timedelta | None = None
     mints: Counter[Minted] = field(default_factory=Counter)
     calls: int = 0
-    # Set while a call waits for its delay.
+    # Set while a call waits for its delay or is blocked.
     busy: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def handle(self, request: web.Request) -> web.Response:
@@ -62,6 +64,8 @@ class SteerableSts:
             return web.Response()
         self.busy.set()
         await asyncio.sleep(self.delay.total_seconds())
+        if self.blocked_until is not None:
+            await self.blocked_until.wait()
         self.busy.clear()
         if self.error:
             status = 400 if self.error == _THROTTLING else 403

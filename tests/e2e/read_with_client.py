@@ -74,9 +74,18 @@ def list_files(profile: str, table: str) -> list[tuple[str, int]]:
 
 def read_directory(directory: str, version: int | None = None) -> dict[str, Any]:
     """Read a table where it lies, by an implementation of the format that is not ours."""
-    table = DeltaTable(directory, version=version)
+    return _contents(_rows_of(DeltaTable(directory, version=version)))
+
+
+def read_partitions(directory: str, column: str, values: list[str]) -> dict[str, Any]:
+    """Read some partitions of a plain table where it lies."""
+    return _contents(DeltaTable(directory).to_pandas(partitions=[(column, "in", values)]))
+
+
+def describe_directory(directory: str) -> dict[str, Any]:
+    """Return what deltalake finds in the log of a table; no data file is read."""
+    table = DeltaTable(directory)
     return {
-        **_contents(_rows_of(table)),
         "id": table.metadata().id,
         "version": table.version(),
         "schema": json.loads(table.schema().to_json()),
@@ -144,6 +153,8 @@ CALLS = {
         load_as_pandas,
         list_files,
         read_directory,
+        read_partitions,
+        describe_directory,
     )
 }
 

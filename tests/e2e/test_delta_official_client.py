@@ -1,4 +1,10 @@
-"""The official client reads every table that Spark writes, in both formats, and its frame is Spark's."""
+"""The official client reads tables that Spark writes, in both formats, and its frame is Spark's.
+
+It reads all versions of every feature table and of six random histories, and the other histories for a
+release. tests/integration/test_delta_histories.py proves without a client that every version of all forty
+histories has Spark's files, deletion vectors, protocol and metadata. test_deltalake_official_client.py
+proves without Spark that the client finds the rows of every version.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +22,7 @@ from tests.components import ALL_IN_ONE, CLIENT, SPARK_WRITER
 from tests.e2e.official_client import ClientError
 from tests.e2e.shared_tables import Shared, sharing
 from tests.oracles.fixtures import SparkTables
-from tests.oracles.plan import COMMITS, HISTORIES, MORE_HISTORIES, TABLES
+from tests.oracles.plan import COMMITS, FEATURES, HISTORIES, MORE_HISTORIES
 
 pytestmark = [
     pytest.mark.component(ALL_IN_ONE),
@@ -32,15 +38,18 @@ ABOUT_THE_LOG = frozenset({"v2Checkpoint", "vacuumProtocolCheck"})
 # The client's own columns of a change feed: in its two formats it gives a time of another kind.
 COMMIT_TIME = "_commit_timestamp"
 
-every_table = pytest.mark.parametrize(
-    "name", [*TABLES, *(pytest.param(name, marks=pytest.mark.deep) for name in MORE_HISTORIES)]
-)
+# Together they have what a history's table can have from the start: column mapping by name, by id and none,
+# with and without deletion vectors, partitions, V2 checkpoints, times in commits and row tracking.
+READ_HISTORIES = ("history_001", "history_003", "history_005", "history_008", "history_010", "history_016")
+
+histories = [
+    *READ_HISTORIES,
+    *(pytest.param(name, marks=pytest.mark.release) for name in HISTORIES if name not in READ_HISTORIES),
+    *(pytest.param(name, marks=pytest.mark.deep) for name in MORE_HISTORIES),
+]
+every_table = pytest.mark.parametrize("name", [*FEATURES, *histories])
 every_table_with_changes = pytest.mark.parametrize(
-    "name",
-    [
-        *(name for name in TABLES if name.startswith(("feed", "history"))),
-        *(pytest.param(name, marks=pytest.mark.deep) for name in MORE_HISTORIES),
-    ],
+    "name", [*(name for name in FEATURES if name.startswith("feed")), *histories]
 )
 both_formats = pytest.mark.parametrize("use_delta_format", [True, False], ids=["delta", "parquet"])
 

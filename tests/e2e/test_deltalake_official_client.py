@@ -1,4 +1,8 @@
-"""The official client reads every table that deltalake writes, in both formats, and finds the same rows."""
+"""The official client reads every table that deltalake writes, in both formats, and finds the same rows.
+
+This is where the rows of every version of all tables are compared: the cheapest place with a reader that is
+not ours, as it needs no Spark. Other tests compare states instead of rows, or the rows of a few tables.
+"""
 
 from __future__ import annotations
 

@@ -200,6 +200,11 @@ def _store(run: Run, name: str, *components: str, system: bool = True) -> Any:
     return pytest.param(run, id=name, marks=marks)
 
 
+def with_marks(store: Any, *marks: pytest.MarkDecorator) -> Any:
+    """Return the parameter of a store with more marks."""
+    return pytest.param(*store.values, id=store.id, marks=[*store.marks, *marks])
+
+
 GCS_COMPONENTS = (GCP_DOUBLE, FAKE_GCS_SERVER)
 
 SEAWEEDFS_STORE = _store(seaweedfs_store, "seaweedfs", SEAWEEDFS, system=False)

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from gateway.commands.bearer import hash_of
-from gateway.demo.sample import SampleCatalog, ensure_sample
+from gateway.demo.sample import SampleCatalog
 from tests.components import ALL_IN_ONE, SPLIT
 from tests.deployments import Deployment, Settings, all_in_one, split
+from tests.sample import shared_sample
 from tests.stores.redis import PROGRAMS, Server, running_server
 from tests.stores.toxiproxy import Toxiproxy, running_toxiproxy
 
@@ -23,7 +24,7 @@ Deploy = Callable[..., AbstractContextManager[Deployment]]
 
 @pytest.fixture(scope="session")
 def sample(tmp_path_factory) -> SampleCatalog:
-    return ensure_sample(tmp_path_factory.mktemp("sample") / "tables", lambda _: None)
+    return shared_sample(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,9 @@
-"""What Spark writes, the snapshot service reads as Spark itself does, version by version."""
+"""What Spark writes, the snapshot service reads as Spark itself does, version by version.
+
+States are compared, not rows: the files, deletion vectors, protocol and metadata of a version say which
+rows it has. Rows are compared in tests/e2e/test_deltalake_official_client.py, and for Spark's features in
+tests/e2e/test_delta_official_client.py.
+"""
 
 from __future__ import annotations
 

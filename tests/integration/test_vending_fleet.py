@@ -1,4 +1,7 @@
-"""Credentials under load and under faults, over two replicas: what is counted wrong must be nothing."""
+"""Credentials under load and under faults, over two replicas: what is counted wrong must be nothing.
+
+Most tests share one fleet: each has tables of its own there, and leaves the token service as it found it.
+"""
 
 from __future__ import annotations
 
@@ -10,39 +13,85 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+import pytest_asyncio
 
 from gateway.ports import utcnow
 from tests.components import ALL_IN_ONE, TOXIPROXY, VALKEY
 from tests.doubles.steerable_sts import Minted, SteerableSts, running_sts
-from tests.fleet import Fleet, Judge, running_fleet
+from tests.fleet import Answer, Fleet, Judge, running_fleet
 from tests.stores.redis import Server, running_server, valkey_program
 from tests.stores.toxiproxy import running_toxiproxy
 
-pytestmark = [pytest.mark.component(ALL_IN_ONE, VALKEY)]
+pytestmark = [pytest.mark.component(ALL_IN_ONE, VALKEY), pytest.mark.asyncio(loop_scope="module")]
 
-TABLES = [f"t{number}" for number in range(100)]
 RECIPIENTS = [f"recipient-{number}" for number in range(20)]
 CLIENTS = 64
-REQUESTS = 10_000
+TROUBLES = ("Throttling", "AccessDenied", "down")
+
+# The tables of each test on the shared fleet: what one test has had minted is no miss in another.
+LOADED = [f"loaded-{number}" for number in range(20)]
+LOADED_FOR_RELEASE = [f"loaded-for-release-{number}" for number in range(100)]
+PROXIED = [f"proxied-{number}" for number in range(40)]
+EMPTIED = [f"emptied-{number}" for number in range(20)]
+TROUBLED = {
+    trouble: [f"{trouble.lower()}-{name}" for name in ("first", "second", "new", "after")]
+    for trouble in TROUBLES
+}
+SINGLE = ("waited-for", "slow", "quick", "expired", "short-lived")
+TABLES = [
+    *LOADED,
+    *LOADED_FOR_RELEASE,
+    *EMPTIED,
+    *(name for names in TROUBLED.values() for name in names),
+    *SINGLE,
+]
 
 
-@pytest.fixture
-def valkey(tmp_path) -> Iterator[Server]:
-    with running_server(valkey_program(), tmp_path / "valkey") as server:
+class Shared(NamedTuple):
+    """Two replicas before one token service."""
+
+    replicas: Fleet
+    sts: SteerableSts
+
+
+@pytest.fixture(scope="module")
+def valkey(tmp_path_factory) -> Iterator[Server]:
+    with running_server(valkey_program(), tmp_path_factory.mktemp("valkey")) as server:
         yield server
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def fleet_of_module(tmp_path_factory, valkey) -> AsyncIterator[Shared]:
+    async with fleet(tmp_path_factory.mktemp("fleet"), valkey.url, TABLES) as shared:
+        yield shared
+
+
+@pytest.fixture
+def shared(fleet_of_module) -> Iterator[Shared]:
+    """The fleet for a test that leaves it running."""
+    yield fleet_of_module
+    sts = fleet_of_module.sts
+    if sts.blocked_until is not None:
+        sts.blocked_until.set()
+    sts.delay, sts.blocked_until, sts.error, sts.down, sts.life = timedelta(0), None, "", False, None
+
+
 @asynccontextmanager
-async def fleet(
-    directory: Path, redis_url: str, tables: list[str] = TABLES[:5]
-) -> AsyncIterator[tuple[Fleet, SteerableSts]]:
+async def fleet(directory: Path, redis_url: str, tables: list[str]) -> AsyncIterator[Shared]:
     async with (
         running_sts() as sts,
         running_fleet(directory, sts, redis_url, tables=tables, recipients=RECIPIENTS) as replicas,
     ):
-        yield replicas, sts
+        yield Shared(replicas, sts)
+
+
+def mints_of(sts: SteerableSts, *tables: str) -> Counter[Minted]:
+    """Return what the service has minted for some tables."""
+    prefixes = {f"tables/{table}/*" for table in tables}
+    return Counter({minted: count for minted, count in sts.mints.items() if minted.prefix in prefixes})
 
 
 async def ask_all(replicas: Fleet, judge: Judge, requests: int, tables: list[str]) -> list[int]:
@@ -65,113 +114,131 @@ async def ask_all(replicas: Fleet, judge: Judge, requests: int, tables: list[str
     return statuses
 
 
-async def test_ten_thousand_requests_over_two_replicas_mint_each_key_once(tmp_path, valkey):
-    async with fleet(tmp_path, valkey.url, TABLES) as (replicas, sts):
-        judge, began = Judge(), utcnow()
-        statuses = await ask_all(replicas, judge, REQUESTS, TABLES)
+@pytest.mark.parametrize(
+    ("requests", "tables"),
+    [
+        pytest.param(2_000, LOADED, id="2,000"),
+        pytest.param(10_000, LOADED_FOR_RELEASE, id="10,000", marks=pytest.mark.release),
+    ],
+)
+async def test_many_requests_over_two_replicas_mint_each_key_once(shared, requests, tables):
+    """Each pair is asked for five times, by either replica: for a release, with five times as many pairs."""
+    replicas, sts = shared
+    judge, began = Judge(), utcnow()
+    statuses = await ask_all(replicas, judge, requests, tables)
 
-        ended, pairs = utcnow(), list(product(RECIPIENTS, TABLES))
-        most = await asyncio.to_thread(
-            lambda: {pair: replicas.most_mints(*pair, began, ended) for pair in pairs}
-        )
-        assert statuses == [200] * REQUESTS
-        assert judge.verdict == {}
-        assert judge.seen == REQUESTS
-        minted = {pair: sts.mints[Minted(f"tables/{pair[1]}/*", pair[0])] for pair in pairs}
-        assert sts.mints.total() == sum(minted.values())
-        # A pair whose window came near its end has one for the next, too: that is another key.
-        assert [pair for pair in pairs if not 1 <= minted[pair] <= most[pair]] == []
-        assert Counter(most.values())[1] > len(pairs) / 2
-
-
-async def test_slow_token_service_is_asked_once_however_many_wait(tmp_path, valkey):
-    async with fleet(tmp_path, valkey.url) as (replicas, sts):
-        sts.delay = timedelta(seconds=2)
-        judge = Judge()
-
-        answers = await asyncio.gather(
-            *(replicas.vend(number % 2, RECIPIENTS[0], "t0") for number in range(100))
-        )
-
-        for answer in answers:
-            judge.look(answer, RECIPIENTS[0], "t0")
-        assert judge.verdict == {}
-        assert sts.mints == {Minted("tables/t0/*", RECIPIENTS[0]): 1}
+    ended, pairs = utcnow(), list(product(RECIPIENTS, tables))
+    most = {pair: replicas.most_mints(*pair, began, ended) for pair in pairs}
+    assert statuses == [200] * requests
+    assert judge.verdict == {}
+    assert judge.seen == requests
+    minted = {pair: sts.mints[Minted(f"tables/{pair[1]}/*", pair[0])] for pair in pairs}
+    assert mints_of(sts, *tables).total() == sum(minted.values())
+    # A pair whose window came near its end has one for the next, too: that is another key.
+    assert [pair for pair in pairs if not 1 <= minted[pair] <= most[pair]] == []
+    assert Counter(most.values())[1] > len(pairs) / 2
 
 
-async def test_slow_mint_does_not_hold_up_another_key(tmp_path, valkey):
-    async with fleet(tmp_path, valkey.url) as (replicas, sts):
-        await replicas.vend(0, RECIPIENTS[1], "t1")
-        sts.delay = timedelta(seconds=60)
-        slow = asyncio.create_task(replicas.vend(0, RECIPIENTS[0], "t0"))
-        await sts.busy.wait()
+async def test_slow_token_service_is_asked_once_however_many_wait(shared):
+    replicas, sts = shared
+    sts.delay = timedelta(seconds=2)
+    judge = Judge()
 
-        answer = await replicas.vend(0, RECIPIENTS[1], "t1")
+    answers = await asyncio.gather(
+        *(replicas.vend(number % 2, RECIPIENTS[0], "waited-for") for number in range(100))
+    )
 
-        assert answer.status == 200
-        assert not slow.done()
-        slow.cancel()
-
-
-@pytest.mark.parametrize("trouble", ["Throttling", "AccessDenied", "down"])
-async def test_trouble_of_the_token_service_is_felt_by_those_it_has_not_served_alone(
-    tmp_path, valkey, trouble
-):
-    async with fleet(tmp_path, valkey.url) as (replicas, sts):
-        judge = Judge()
-        assert set(await ask_all(replicas, judge, 100, ["t0", "t1"])) == {200}
-        sts.error, sts.down = ("", True) if trouble == "down" else (trouble, False)
-
-        assert set(await ask_all(replicas, judge, 100, ["t0", "t1"])) == {200}
-        # Those whose window is nearly over have asked for the next one by now.
-        calls = sts.calls
-        refused = [await replicas.vend(number % 2, RECIPIENTS[0], "t2") for number in range(20)]
-
-        assert judge.verdict == {}
-        assert {answer.status for answer in refused} == {503}
-        assert all("credentials" not in answer.body for answer in refused)
-        if trouble == "Throttling":
-            assert all(int(answer.headers["Retry-After"]) >= 1 for answer in refused)
-            # It has asked to be left alone: it hears of few of the twenty, each of which would try twice.
-            assert sts.calls - calls < 20
-
-        sts.error, sts.down = "", False
-        async with asyncio.timeout(60):
-            while (answer := await replicas.vend(0, RECIPIENTS[0], "t2")).status != 200:
-                await asyncio.sleep(0.2)
-        judge.look(answer, RECIPIENTS[0], "t2")
-        assert judge.verdict == {}
+    for answer in answers:
+        judge.look(answer, RECIPIENTS[0], "waited-for")
+    assert judge.verdict == {}
+    assert mints_of(sts, "waited-for") == {Minted("tables/waited-for/*", RECIPIENTS[0]): 1}
 
 
-async def test_credential_that_has_expired_when_it_is_given_reaches_nobody(tmp_path, valkey):
-    async with fleet(tmp_path, valkey.url) as (replicas, sts):
-        sts.life = timedelta(seconds=-1)
-        assert (await replicas.vend(0, RECIPIENTS[0], "t0")).status == 503
+async def test_slow_mint_does_not_hold_up_another_key(shared):
+    replicas, sts = shared
+    await replicas.vend(0, RECIPIENTS[1], "quick")
+    sts.busy.clear()
+    sts.blocked_until = asyncio.Event()
+    slow = asyncio.create_task(replicas.vend(0, RECIPIENTS[0], "slow"))
+    await sts.busy.wait()
 
-        sts.life = None
-        answer = await replicas.vend(1, RECIPIENTS[0], "t0")
+    answer = await replicas.vend(0, RECIPIENTS[1], "quick")
 
-        judge = Judge()
-        judge.look(answer, RECIPIENTS[0], "t0")
-        assert judge.verdict == {}
+    assert answer.status == 200
+    assert not slow.done()
+    sts.blocked_until.set()
+    judge = Judge()
+    judge.look(await slow, RECIPIENTS[0], "slow")
+    assert judge.verdict == {}
 
 
-async def test_credential_of_a_short_life_is_served_truthfully_and_not_again(tmp_path, valkey):
-    async with fleet(tmp_path, valkey.url) as (replicas, sts):
-        sts.life = timedelta(minutes=10)
-        judge = Judge()
+@pytest.mark.parametrize("trouble", TROUBLES)
+async def test_trouble_of_the_token_service_is_felt_by_those_it_has_not_served_alone(shared, trouble):
+    replicas, sts = shared
+    first, second, new, after = TROUBLED[trouble]
+    judge = Judge()
+    assert set(await ask_all(replicas, judge, 100, [first, second])) == {200}
+    sts.error, sts.down = ("", True) if trouble == "down" else (trouble, False)
 
-        for number in range(4):
-            answer = await replicas.vend(number % 2, RECIPIENTS[0], "t0")
-            judge.look(answer, RECIPIENTS[0], "t0", least=timedelta(minutes=10))
+    assert set(await ask_all(replicas, judge, 100, [first, second])) == {200}
+    # Those whose window is nearly over have asked for the next one by now.
+    calls = sts.calls
+    refused = [await replicas.vend(number % 2, RECIPIENTS[0], new) for number in range(20)]
 
-        assert judge.verdict == {}
-        assert sts.mints.total() == 4
-        assert await replicas.total("sluice_credential_short_lived_total") == 4
+    assert judge.verdict == {}
+    assert {answer.status for answer in refused} == {503}
+    assert all("credentials" not in answer.body for answer in refused)
+    if trouble == "Throttling":
+        assert all(int(answer.headers["Retry-After"]) >= 1 for answer in refused)
+        # It has asked to be left alone: it hears of few of the twenty, each of which would try twice.
+        assert sts.calls - calls < 20
+
+    sts.error, sts.down = "", False
+    judge.look(await until_served(replicas, 0, RECIPIENTS[0], new), RECIPIENTS[0], new)
+    # Each replica by a credential that only it can have minted: none is left that backs off.
+    for number in range(2):
+        recipient = RECIPIENTS[number]
+        judge.look(await until_served(replicas, number, recipient, after), recipient, after)
+    assert judge.verdict == {}
+
+
+async def until_served(replicas: Fleet, replica: int, recipient: str, table: str) -> Answer:
+    async with asyncio.timeout(60):
+        while (answer := await replicas.vend(replica, recipient, table)).status != 200:
+            await asyncio.sleep(0.2)
+    return answer
+
+
+async def test_credential_that_has_expired_when_it_is_given_reaches_nobody(shared):
+    replicas, sts = shared
+    sts.life = timedelta(seconds=-1)
+    assert (await replicas.vend(0, RECIPIENTS[0], "expired")).status == 503
+
+    sts.life = None
+    answer = await replicas.vend(1, RECIPIENTS[0], "expired")
+
+    judge = Judge()
+    judge.look(answer, RECIPIENTS[0], "expired")
+    assert judge.verdict == {}
+
+
+async def test_credential_of_a_short_life_is_served_truthfully_and_not_again(shared):
+    replicas, sts = shared
+    before = await replicas.total("sluice_credential_short_lived_total")
+    sts.life = timedelta(minutes=10)
+    judge = Judge()
+
+    for number in range(4):
+        answer = await replicas.vend(number % 2, RECIPIENTS[0], "short-lived")
+        judge.look(answer, RECIPIENTS[0], "short-lived", least=timedelta(minutes=10))
+
+    assert judge.verdict == {}
+    assert mints_of(sts, "short-lived").total() == 4
+    assert await replicas.total("sluice_credential_short_lived_total") == before + 4
 
 
 async def test_replica_that_dies_in_the_middle_of_a_mint_costs_its_lease(tmp_path, valkey):
-    async with fleet(tmp_path, valkey.url) as (replicas, sts):
+    async with fleet(tmp_path, valkey.url, ["t0"]) as (replicas, sts):
         sts.delay = timedelta(seconds=3)
         first = asyncio.create_task(replicas.vend(0, RECIPIENTS[0], "t0"))
         await sts.busy.wait()
@@ -194,7 +261,7 @@ async def test_replica_that_dies_in_the_middle_of_a_mint_costs_its_lease(tmp_pat
 @pytest.mark.component(TOXIPROXY)
 async def test_redis_that_is_slow_cut_off_gone_and_back_costs_no_request(tmp_path, valkey):
     with running_toxiproxy(tmp_path, valkey.port) as proxy:
-        async with fleet(tmp_path, f"redis://127.0.0.1:{proxy.port}", TABLES[:40]) as (replicas, sts):
+        async with fleet(tmp_path, f"redis://127.0.0.1:{proxy.port}", PROXIED) as (replicas, sts):
             judge = Judge()
 
             async def go_wrong() -> None:
@@ -214,7 +281,7 @@ async def test_redis_that_is_slow_cut_off_gone_and_back_costs_no_request(tmp_pat
             trouble = asyncio.create_task(go_wrong())
             statuses: list[int] = []
             while not trouble.done():
-                statuses += await ask_all(replicas, judge, 800, TABLES[:40])
+                statuses += await ask_all(replicas, judge, 800, PROXIED)
             await trouble
 
             assert set(statuses) == {200}
@@ -222,21 +289,21 @@ async def test_redis_that_is_slow_cut_off_gone_and_back_costs_no_request(tmp_pat
             assert await replicas.total("sluice_cache_redis_errors_total") > 0
             async with asyncio.timeout(60):
                 while await replicas.total("sluice_cache_redis_up") < 2:
-                    await ask_all(replicas, judge, 40, TABLES[:2])
+                    await ask_all(replicas, judge, 40, PROXIED[:2])
                     await asyncio.sleep(0.5)
             # Without Redis each replica mints for itself, and no more.
             assert max(sts.mints.values()) <= 3
 
 
-async def test_redis_that_is_emptied_under_load_costs_no_request(tmp_path, valkey):
-    async with fleet(tmp_path, valkey.url, TABLES[:20]) as (replicas, sts):
-        judge = Judge()
-        load = asyncio.create_task(ask_all(replicas, judge, 2000, TABLES[:20]))
-        while not load.done():
-            await asyncio.to_thread(valkey.client().flushall)
-            await asyncio.sleep(0.05)
+async def test_redis_that_is_emptied_under_load_costs_no_request(shared, valkey):
+    replicas, sts = shared
+    judge = Judge()
+    load = asyncio.create_task(ask_all(replicas, judge, 2000, EMPTIED))
+    while not load.done():
+        await asyncio.to_thread(valkey.client().flushall)
+        await asyncio.sleep(0.05)
 
-        assert await load == [200] * 2000
-        assert judge.verdict == {}
-        # Whatever is lost between them, each of the two remembers its own, for this window and the next.
-        assert max(sts.mints.values()) <= 4
+    assert await load == [200] * 2000
+    assert judge.verdict == {}
+    # Whatever is lost between them, each of the two remembers its own, for this window and the next.
+    assert max(mints_of(sts, *EMPTIED).values()) <= 4
