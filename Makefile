@@ -3,6 +3,8 @@
 PORT ?= 8080
 # More arguments for pytest, as in `make test-fast TESTS="-k names -x"`.
 TESTS ?=
+# More arguments for the mutants, as in `make mutants MUTANTS="--fresh -j 4"`.
+MUTANTS ?=
 # Which benchmarks to run; all when empty.
 BENCH ?=
 # More arguments for the demo.
@@ -32,7 +34,7 @@ dev_ready := .venv/.dev
 client_ready := .venv-client/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run worker test test-fast test-all test-integration test-e2e test-deep components lint format proto proto-check \
+.PHONY: help run worker test test-fast test-all test-integration test-e2e test-deep mutants components lint format proto proto-check \
 	proto-breaking chart bench lock image clean
 
 help: ## List the targets
@@ -61,6 +63,9 @@ test-e2e: $(dev_ready) $(client_ready) ## Run the tests with clients in processe
 
 test-deep: $(dev_ready) $(client_ready) ## Run the random tests for longer, with other seeds (an hour)
 	@$(bin)/pytest -m deep $(TESTS)
+
+mutants: $(dev_ready) ## Mutate the product at 240 places, one at a time, and list what no fast test notices (half an hour)
+	@$(bin)/python -m tests.mutants run $(MUTANTS)
 
 # Not a stamp: the programs lie outside this folder, and looking whether they are there takes no time.
 components: ## Install the programs that test-all needs into the user's cache, once (10 minutes)
@@ -109,7 +114,7 @@ lock: $(dev_ready) ## Pin the newest versions that pyproject.toml allows, with h
 	@.ci/lock
 
 clean: ## Remove the environments, caches and everything else that make has made
-	rm -rf .venv .venv-client .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .sluice *.egg-info build dist \
+	rm -rf .venv .venv-client .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .mutants .sluice *.egg-info build dist \
 		recipient/build recipient/dist recipient/src/*.egg-info
 
 $(run_ready): requirements-demo.txt pyproject.toml

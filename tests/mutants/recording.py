@@ -42,6 +42,8 @@ def record(tree: Path, folder: Path) -> None:
     )
     # A test that fails is not recorded, so that it kills no mutant.
     subprocess.run([*pytest_command("mutant_recorder"), "tests"], cwd=tree, env=environment, check=False)
+    if not (folder / "tests.json").exists():
+        raise RuntimeError(f"pytest recorded nothing in {folder}; its output above says why")
 
 
 class Recording:
