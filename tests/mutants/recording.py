@@ -19,8 +19,8 @@ from tests.mutants.operators import Site
 
 PLUGINS: Final = Path(__file__).with_name("plugins")
 FAST_LANE: Final = "fast and not pipeline"
-# The time limit for tests of code that runs at import: all tests of its importers would take too long.
-_IMPORT_SECONDS: Final = 60.0
+# Limits the tests of code that runs at import: all tests of its importers would take too long.
+_MOST_IMPORTERS_TESTS: Final = 1500
 
 
 def pytest_command(plugin: str) -> list[str]:
@@ -72,8 +72,9 @@ class Recording:
         }
         selected = self._tests_of(here)
         # Code that runs once is recorded for the first test only, and all others see its result.
-        if site.runs_once or any(context.startswith("file:") for context in here):
-            selected |= self._cap(self._tests_that_run(file) | self._tests_of_importers(file))
+        if site.runs_once or any(not context or context.startswith("file:") for context in here):
+            users = self._tests_that_run(file) | self._tests_of_importers(file)
+            selected |= set(self._order(users, near_to=Path(file).stem)[:_MOST_IMPORTERS_TESTS])
         return self._order(selected, near_to=Path(file).stem)
 
     def _tests_of(self, contexts: Iterable[str]) -> set[str]:
@@ -91,15 +92,6 @@ class Recording:
             is_test = importer.startswith("tests/")
             tests |= self._tests_of([f"file:{importer}"]) if is_test else self._tests_that_run(importer)
         return tests
-
-    def _cap(self, tests: set[str]) -> set[str]:
-        kept, seconds = set(), 0.0
-        for test in sorted(tests, key=lambda test: (self.seconds[test], test)):
-            seconds += self.seconds[test]
-            if seconds > _IMPORT_SECONDS:
-                break
-            kept.add(test)
-        return kept
 
     def _order(self, tests: set[str], near_to: str) -> list[str]:
         seconds: defaultdict[str, float] = defaultdict(float)
