@@ -3,6 +3,8 @@
 PORT ?= 8080
 # More arguments for pytest, as in `make test-fast TESTS="-k names -x"`.
 TESTS ?=
+# More arguments for the mutants, as in `make mutants MUTANTS="--fresh -j 4"`.
+MUTANTS ?=
 # Which benchmarks to run; all when empty.
 BENCH ?=
 # More arguments for the demo.
@@ -35,7 +37,7 @@ client_ready := .venv-client/.ready
 
 .DEFAULT_GOAL := help
 .PHONY: help run worker test test-fast test-all test-components test-spark test-fleet test-deep test-release \
-	environments components lint format proto proto-check \
+	mutants environments components lint format proto proto-check \
 	proto-breaking chart bench lock image clean
 
 help: ## List the targets
@@ -72,6 +74,9 @@ test-release: $(dev_ready) $(client_ready) ## Run what `make test-all` leaves ou
 	@$(lanes) deep release $(pytest)
 
 environments: $(dev_ready) $(client_ready) ## Create the virtual environments of the tests and of their clients
+
+mutants: $(dev_ready) ## Mutate the product at 240 places, one at a time, and list what no fast test notices (half an hour)
+	@$(bin)/python -m tests.mutants run $(MUTANTS)
 
 # Not a stamp: the programs lie outside this folder, and looking whether they are there takes no time.
 components: ## Install the programs that test-all needs into the user's cache, once (10 minutes)
@@ -120,7 +125,7 @@ lock: $(dev_ready) ## Pin the newest versions that pyproject.toml allows, with h
 	@.ci/lock
 
 clean: ## Remove the environments, caches and everything else that make has made
-	rm -rf .venv .venv-client .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .sluice *.egg-info build dist \
+	rm -rf .venv .venv-client .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .mutants .sluice *.egg-info build dist \
 		recipient/build recipient/dist recipient/src/*.egg-info
 
 $(run_ready): requirements-demo.txt pyproject.toml
