@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from tests.components import ComponentReport
+from tests.hypothesis_profiles import load_profile
 from tests.skipping import SkippingReport
 
 # Before any test imports grpc: its core would write its own notes between the dots.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
-# A busy machine is slow, which says nothing about an example.
-settings.register_profile("sluice", deadline=None)
-settings.load_profile("sluice")
+# Before any test imports polars: each worker of the suite has one core, and more threads only contend for it.
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
+
+load_profile()
 
 pytest_plugins = ["tests.oracles.fixtures", "tests.spark", "tests.stores.fixtures"]
 
@@ -51,6 +53,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("last")
         if _SLOW.isdisjoint(mark.name for mark in item.iter_markers()):
             item.add_marker("fast")
+
+
+def pytest_collection_finish() -> None:
+    # What the collection made stays until the end: the garbage collector need not go over it in each test.
+    gc.collect()
+    gc.freeze()
 
 
 def _leave_out(config: pytest.Config, items: list[pytest.Item], mark: str) -> None:

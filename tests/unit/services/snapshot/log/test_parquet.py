@@ -23,6 +23,7 @@ from gateway.services.snapshot.log.parquet import open_parquet, read_parquet
 from gateway.services.snapshot.log.projection import Wanted
 from gateway.services.snapshot.log.thrift import Malformed
 from gateway.services.snapshot.log.thrift_writer import I64, Field, spell
+from tests.hypothesis_profiles import examples
 from tests.unit.services.snapshot.log.parquet_files import (
     BOOLEAN,
     DICTIONARY,
@@ -129,7 +130,7 @@ def test_what_is_read_is_what_the_library_reads(compression, options):
     st.sampled_from([1, 3, None]),
     st.sampled_from([16, None]),
 )
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(0.6))
 def test_any_rows_are_read_as_the_library_reads_them(rows, compression, row_group_size, data_page_size):
     tags = pl.List(pl.Struct({"key": pl.String, "value": pl.String}))
     members = pl.Struct({"path": pl.String(), "tags": tags, "size": pl.Int64()})
