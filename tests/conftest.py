@@ -64,4 +64,4 @@ def pytest_collection_finish() -> None:
 def _leave_out(config: pytest.Config, items: list[pytest.Item], mark: str) -> None:
     marked = [item for item in items if item.get_closest_marker(mark)]
     config.hook.pytest_deselected(items=marked)
-    items[:] = [item for item in items if item not in marked]
+    items[:] = [item for item in items if not item.get_closest_marker(mark)]

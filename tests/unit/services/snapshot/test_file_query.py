@@ -89,23 +89,23 @@ def equal(column, value_type, value):
 
 
 @pytest.mark.parametrize("capabilities", [PARQUET, DELTA])
-@pytest.mark.parametrize("max_files", [1, 2, 3, 7, 9, 10, 11])
-async def test_pages_have_each_file_once_in_one_order_however_the_log_was_read(
-    world, table, max_files, capabilities
-):
-    asked = {"max_files": max_files, "capabilities": capabilities}
-    by_commits = await world.query_pages(table, **asked)
+async def test_pages_have_each_file_once_in_one_order_however_the_log_was_read(world, table, capabilities):
+    sizes = (1, 2, 3, 7, 9, 10, 11)
+    asked = {size: {"max_files": size, "capabilities": capabilities} for size in sizes}
+    read = {(size, "by commits"): await world.query_pages(table, **asked[size]) for size in sizes}
     table.checkpoint()
-    through_checkpoint = World(world.grants)
-
-    mixed = await world.query_pages(table, through_checkpoint, **asked)
-    alone = await World(world.grants).query_pages(table, **asked)
+    for size in sizes:
+        through_checkpoint = World(world.grants)
+        read[size, "mixed"] = await world.query_pages(table, through_checkpoint, **asked[size])
+        read[size, "alone"] = await World(world.grants).query_pages(table, **asked[size])
+        assert size >= len(_NAMES) or checkpoint_name(3) in through_checkpoint.reader.read, size
 
     assert checkpoint_name(3) not in world.reader.read
-    assert max_files >= len(_NAMES) or checkpoint_name(3) in through_checkpoint.reader.read
-    for answers in (by_commits, mixed, alone):
-        assert paths_of(answers) == in_order(_NAMES)
-        assert [len(answer.paths) for answer in answers[:-1]] == [max_files] * (len(answers) - 1)
+    assert {
+        case: paths for case, pages in read.items() if (paths := paths_of(pages)) != in_order(_NAMES)
+    } == {}
+    found = {case: [len(page.paths) for page in pages[:-1]] for case, pages in read.items()}
+    assert found == {(size, how): [size] * (len(pages) - 1) for (size, how), pages in read.items()}
 
 
 @pytest.mark.parametrize("capabilities", [PARQUET, DELTA])

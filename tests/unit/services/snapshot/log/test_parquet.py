@@ -177,17 +177,19 @@ def test_what_is_not_wanted_takes_no_room():
 
 
 @pytest.mark.parametrize(
-    "frame",
+    "make",
     [
-        pl.DataFrame([repeated("", _MANY).implode().alias("x")]),
-        pl.DataFrame([repeated(None, _MANY).cast(pl.String).implode().alias("x")]),
-        pl.DataFrame({"x": [f"{n}".ljust(1_000_000) for n in range(70)]}),
-        pl.DataFrame({"x": repeated(None, 18_000_000).cast(pl.String)}).select(x=pl.struct("x", y="x")),
+        lambda: pl.DataFrame([repeated("", _MANY).implode().alias("x")]),
+        lambda: pl.DataFrame([repeated(None, _MANY).cast(pl.String).implode().alias("x")]),
+        lambda: pl.DataFrame({"x": [f"{n}".ljust(1_000_000) for n in range(70)]}),
+        lambda: pl.DataFrame({"x": repeated(None, 18_000_000).cast(pl.String)}).select(
+            x=pl.struct("x", y="x")
+        ),
     ],
     ids=["entries", "nulls in a list", "long texts", "nulls"],
 )
-def test_what_a_small_file_stands_for_is_bounded_before_it_is_decoded(frame):
-    content = parquet(frame, compression="zstd")
+def test_what_a_small_file_stands_for_is_bounded_before_it_is_decoded(make):
+    content = parquet(make(), compression="zstd")
 
     assert len(content) < 100_000
     with pytest.raises(Beyond):
