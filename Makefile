@@ -53,7 +53,7 @@ test: $(dev_ready) $(client_ready) ## Run all tests that need no root (12 minute
 	@$(lanes) fast components --without-root $(pytest)
 
 test-fast: $(dev_ready) ## Run the tests that need nothing but Python (1 minute)
-	@$(lanes) fast $(pytest)
+	@HYPOTHESIS_PROFILE=fast $(lanes) fast $(pytest)
 
 test-all: $(dev_ready) $(client_ready) ## Run `make test`, and what needs programs from apt, Go, npm and Maven (30 minutes)
 	@$(lanes) fast spark components fleet $(pytest)
@@ -68,10 +68,10 @@ test-fleet: $(dev_ready) $(client_ready) ## Run the fleet behind a proxy, and th
 	@$(lanes) fleet $(pytest)
 
 test-deep: $(dev_ready) $(client_ready) ## Run the random tests with more seeds (an hour)
-	@$(lanes) deep $(pytest)
+	@HYPOTHESIS_PROFILE=deep $(lanes) deep $(pytest)
 
 test-release: $(dev_ready) $(client_ready) ## Run what `make test-all` leaves out: the deep lane, and clients that take minutes
-	@$(lanes) deep release $(pytest)
+	@HYPOTHESIS_PROFILE=deep $(lanes) deep release $(pytest)
 
 environments: $(dev_ready) $(client_ready) ## Create the virtual environments of the tests and of their clients
 

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from tests.components import ComponentReport
+from tests.hypothesis_profiles import load_profile
 from tests.skipping import SkippingReport
 from tests.timing import TimingReport
 
 # Before any test imports grpc: its core would write its own notes between the dots.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
-# A busy machine is slow, which says nothing about an example.
-settings.register_profile("sluice", deadline=None)
-settings.load_profile("sluice")
+# Before any test imports polars: each worker of the suite has one core, and more threads only contend for it.
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
+
+load_profile()
 
 pytest_plugins = ["tests.lanes", "tests.oracles.fixtures", "tests.spark", "tests.stores.fixtures"]
 
@@ -33,3 +35,9 @@ def pytest_configure(config: pytest.Config) -> None:
     is_worker = hasattr(config, "workerinput")
     if not is_worker and (file := os.environ.get("TEST_TIMES")):
         config.pluginmanager.register(TimingReport(Path(file)))
+
+
+def pytest_collection_finish() -> None:
+    # What the collection made stays until the end: the garbage collector need not go over it in each test.
+    gc.collect()
+    gc.freeze()

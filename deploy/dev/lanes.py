@@ -38,6 +38,8 @@ class Lane:
     ports: str
     # The group of deploy/dev/components.py with the programs that the tests need.
     programs: str = ""
+    # Another choice than the tests of the lane.
+    selection: str = ""
     # By groups: tests with the same xdist_group mark stay on one worker.
     distribution: str = "worksteal"
     # Runs beside the stages after it.
@@ -62,7 +64,15 @@ LANES = {
             distribution="loadgroup",
             is_alone=True,
         ),
-        Lane("deep", workers=2, budget=3600, ports="10000-22767", programs="basic"),
+        # Property tests of the fast lane run again, with as many examples as HYPOTHESIS_PROFILE says.
+        Lane(
+            "deep",
+            workers=2,
+            budget=3600,
+            ports="10000-22767",
+            programs="basic",
+            selection="deep or (fast and hypothesis)",
+        ),
         Lane("release", workers=2, budget=3600, ports="10000-22767", programs="basic"),
     )
 }
@@ -152,7 +162,9 @@ class Run:
         return not failed
 
     def _start(self, lane: Lane, *, is_background: bool) -> None:
-        selection = f"{lane.name} and not system" if self._arguments.without_root else lane.name
+        selection = lane.selection or lane.name
+        if self._arguments.without_root:
+            selection = f"({selection}) and not system"
         workers = ["-n", str(lane.workers), "--dist", lane.distribution] if lane.workers > 1 else []
         command = [str(PYTEST), "-m", selection, "-q", *workers, *self._arguments.pytest]
         env = {"TEST_PORTS": lane.ports, "TEST_TIMES": str(self._directory / f"{lane.name}.json")}

@@ -30,6 +30,7 @@ from gateway.domain.audit import AuditEvent, AuditKind
 from gateway.errors import Unavailable
 from gateway.ports import AuditLog
 from tests.fakes.disk import FakeDisk, Faults
+from tests.hypothesis_profiles import examples
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 NEVER = timedelta(hours=1)
@@ -445,7 +446,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(0.6))
 @given(STEPS)
 def test_whatever_fails_an_event_is_kept_once_if_and_only_if_it_was_not_refused(steps):
     disk = FakeDisk()

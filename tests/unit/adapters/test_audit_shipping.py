@@ -16,6 +16,7 @@ from gateway.adapters.audit_outbox import Outbox
 from gateway.adapters.audit_segment import Segments
 from gateway.adapters.audit_shipping import Shipper, Shipping, ShippingFailure, ShippingPace
 from tests.fakes.landing import FakeLanding, FakeShippingMetrics, Mishap
+from tests.hypothesis_profiles import examples
 
 NOON = datetime(2026, 11, 17, 12, tzinfo=UTC)
 FIRST = "audit-a-1-20261117T120000000000Z-000001.jsonl"
@@ -271,7 +272,7 @@ MISHAPS = st.lists(st.sampled_from([None, *(one for one in Mishap if one is not 
 COMMITS = st.lists(st.integers(1, 4), min_size=1, max_size=8)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(0.4))
 @given(commits=COMMITS, mishaps=MISHAPS, rounds=st.integers(0, 6), crashes=st.sets(st.integers(0, 6)))
 def test_every_line_is_there_once_or_still_here_whatever_fails_when(commits, mishaps, rounds, crashes):
     with tempfile.TemporaryDirectory() as folder:

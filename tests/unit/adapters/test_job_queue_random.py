@@ -174,7 +174,6 @@ class World:
         pytest.fail("what was asked for is never done")
 
 
-@settings(max_examples=100)
 @given(st.integers(min_value=0, max_value=2**32))
 def test_whatever_was_acknowledged_is_done_and_no_job_has_two_leases(seed):
     asyncio.run(_play(seed))

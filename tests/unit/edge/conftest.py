@@ -17,6 +17,7 @@ from gateway.edge.server import Limits
 from gateway.v1.catalog_pb2 import Share
 from tests.fakes.audit import FakeAuditLog, FakeHttpMetrics
 from tests.fakes.http_connection import MemoryServer, Reply, memory_server
+from tests.fakes.openapi import one_openapi_document  # noqa: F401 -- a fixture of all tests below
 from tests.fakes.services import FakeRecipient, FakeServices, FakeTable, World, fake_services
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)

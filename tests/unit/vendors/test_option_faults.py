@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from gateway.adapters.vendors import find_vendor
 from gateway.ports import OptionFault
+from tests.hypothesis_profiles import examples
 from tests.unit.vendors.words import told
 
 SECRET = "hunter2-and-more"
@@ -102,7 +103,7 @@ def stands(fault: OptionFault, options: object) -> bool:
 
 
 @pytest.mark.parametrize("name", VENDORS)
-@settings(max_examples=60)
+@settings(max_examples=examples(0.6))
 @given(options=OPTIONS)
 def test_faults_stand_at_their_options_once_and_show_no_value(name, options):
     faults = find_vendor(name).check(options)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gateway.domain.credential import AwsTempCredentials
 from gateway.domain.file_path import encode_path
+from tests.hypothesis_profiles import examples
 from tests.unit.vendors.sdk import TOKEN, sdk_client, sdk_urls
 from vendors.sigv4 import Presigning, shared_query, sign_urls, signing_key
 
@@ -89,7 +90,7 @@ names = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(3))
 @given(
     directory=st.one_of(st.just(""), st.text(letters, min_size=1, max_size=20)),
     keys=st.lists(names, min_size=4, max_size=24),

@@ -9,6 +9,7 @@ import pytest
 
 from gateway.adapters.cache.flight import Flights
 from tests.crowd import Crowd, Member
+from tests.hypothesis_profiles import seeds
 from tests.unit.adapters.cache.doubles import settle
 
 
@@ -76,7 +77,7 @@ async def awaited(flights: Flights[int], runs: Runs) -> AsyncIterator[None]:
 
 
 async def test_work_goes_on_whoever_gives_up_and_whenever():
-    for seed in range(300):
+    for seed in seeds(300):
         flights: Flights[int] = Flights()
         runs = Runs()
 

@@ -14,6 +14,7 @@ from gateway.domain.credential import Credential
 from gateway.domain.location import parse_location
 from gateway.domain.scope import Scope
 from tests.fakes.shared_cache import FakeSharedCache
+from tests.hypothesis_profiles import examples
 from tests.unit.adapters.cache.doubles import HOUR, MINUTE, NOON, Replica, Time, credential, settle
 
 SPELLINGS = ("s3://lake/a", "s3a://lake/a/", "s3n://lake/a", "s3://lake/a/b", "s3://lake/b", "gs://lake/a")
@@ -60,7 +61,7 @@ class Deterministic:
         return credential(self.bytes_for(scope), self._time.now + scope.life)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(1.5))
 @given(REQUESTS, st.booleans())
 def test_two_requests_that_share_a_value_would_have_minted_the_same_bytes(requests, names_recipients):
     asyncio.run(replay(requests, names_recipients=names_recipients))

@@ -16,6 +16,7 @@ from gateway.domain.location import Location, parse_location
 from gateway.domain.window import URL_PARTS, Window, window_at
 from gateway.ports import Signatures, SigningCost
 from tests.fakes.shared_cache import FakeSharedCache
+from tests.hypothesis_profiles import examples
 from tests.unit.adapters.cache.doubles import HOUR, MINUTE, NOON, Replica, Time, settle
 
 LOCATIONS = [
@@ -62,7 +63,7 @@ def meaning(fingerprint: bytes, base: bytes, location: Location, window: Window,
     return fingerprint, base, location.identity, window, paths.joined
 
 
-@settings(max_examples=1000)
+@settings(max_examples=examples(10))
 @given(KEY_PARTS, KEY_PARTS)
 def test_at_33_another_input_is_another_key(one, other):
     assert (key_of(*one) == key_of(*other)) == (meaning(*one) == meaning(*other))
@@ -110,7 +111,7 @@ class Deterministic:
         )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(1.5))
 @given(REQUESTS, st.sampled_from(SigningCost))
 def test_at_33_what_is_served_is_what_would_have_been_signed(requests, cost):
     asyncio.run(replay(requests, cost))

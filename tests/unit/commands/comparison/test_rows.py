@@ -18,6 +18,7 @@ from gateway.commands.comparison.rows import (
     digest_file,
     total,
 )
+from tests.hypothesis_profiles import examples
 
 
 def columns(partitions: list[str] | None = None, **types: object) -> tuple[Column, ...]:
@@ -41,7 +42,7 @@ def digest(
 ROWS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["a", "b", None])), max_size=6)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(0.4))
 @given(ROWS, ROWS)
 def test_digests_agree_if_and_only_if_the_rows_do_in_any_order(tmp_path_factory, one, other):
     folder = tmp_path_factory.getbasetemp()

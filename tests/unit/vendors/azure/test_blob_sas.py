@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gateway.domain.file_path import encode_path
+from tests.hypothesis_profiles import examples
 from tests.unit.vendors.azure.doubles import ACCOUNT, account_key, delegation_key
 from tests.unit.vendors.azure.sdk import sdk_sas
 from vendors.azure.blob_sas import BlobSas
@@ -62,7 +63,7 @@ def test_url_is_the_one_that_the_sdk_of_that_version_made(vector):
 
 
 @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=examples(10))
 @given(directory=NAMES, name=NAMES)
 @example(directory="a//b", name="c//d")
 @example(directory="date=2021-04-28", name="part 0+%20#?&é.parquet")

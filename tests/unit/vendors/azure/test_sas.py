@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.domain.location import parse_location
 from gateway.errors import InvalidArgument
+from tests.hypothesis_profiles import examples
 from tests.unit.vendors.azure.doubles import delegation_key
 from tests.unit.vendors.azure.sdk import sdk_sas
 from vendors.azure.sas import SasResource, sign_sas
@@ -70,7 +71,7 @@ def test_vectors_cover_directories_containers_and_correlation_ids():
     assert "%41bc" in {vector["path"] for vector in VECTORS}
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=examples(20))
 @given(path=table_paths(), correlation_id=st.sampled_from(["", CORRELATION]))
 def test_directory_sas_is_the_one_that_the_blob_sdk_makes(path, correlation_id):
     assert fields(path, correlation_id=correlation_id) == sdk_fields(path, correlation_id)

@@ -36,9 +36,10 @@ class FakeIam:
     def __init__(self) -> None:
         self.now = NOON
         self.requests: list[Request] = []
-        # How many calls were in each request, and the bodies of all calls.
+        # How many calls were in each request, and the bodies of all calls with what they ask to sign.
         self.sizes: list[int] = []
         self.bodies: list[dict[str, object]] = []
+        self.messages: list[bytes] = []
         # What is answered to a call, by its number from the first on, in place of a signature.
         self.spoilt: dict[int, Answer] = {}
         # What is answered to requests as a whole, once each.
@@ -49,10 +50,6 @@ class FakeIam:
         # How long it was waited for, each time.
         self.slept: list[float] = []
         self._underway = 0
-
-    @property
-    def messages(self) -> list[bytes]:
-        return [_message(body) for body in self.bodies]
 
     def clock(self) -> datetime:
         return self.now
@@ -99,9 +96,10 @@ class FakeIam:
 
     def _sign(self, body: bytes) -> Answer:
         self.bodies.append(json.loads(body))
+        self.messages.append(_message(self.bodies[-1]))
         if spoilt := self.spoilt.get(len(self.bodies) - 1):
             return spoilt
-        signature = blob_signature(_message(self.bodies[-1]))
+        signature = blob_signature(self.messages[-1])
         return 200, {"keyId": "1", "signedBlob": base64.b64encode(signature).decode()}, {}
 
 

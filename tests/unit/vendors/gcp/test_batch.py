@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.doubles.gcp_sign_blob import nested_answer, split_batch
+from tests.hypothesis_profiles import examples
 from tests.unit.vendors.gcp.iam import batch_of
 from vendors.gcp.batch import batch_request, read_batch
 from vendors.http import Reply
@@ -30,7 +31,7 @@ def test_request_has_a_part_for_each_body_and_the_headers_for_all():
     assert request.headers["Authorization"] == "Bearer t"
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(0.3))
 @given(st.integers(1, 100), st.randoms(use_true_random=False))
 def test_answers_are_found_by_their_names_whatever_their_order(count: int, shuffle: random.Random):
     numbers = list(range(count))

@@ -11,6 +11,7 @@ from gateway.domain.location import parse_location
 from gateway.errors import Unavailable, Unsupported
 from gateway.ports import SigningCost
 from tests.doubles.gcp_signed_url import BadUrl
+from tests.hypothesis_profiles import examples
 from tests.unit.vendors.gcp.signed import (
     HOUR,
     KEYS,
@@ -40,7 +41,7 @@ def made(secret: object) -> HmacSigner:
     return HmacSigner(HmacOptions.model_validate(options), PLACE)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(2))
 @given(table=TABLES, keys=KEYS, life=LIVES, secret=st.text(max_size=80))
 async def test_urls_are_believed_by_what_was_written_from_googles_documentation(table, keys, life, secret):
     paths = Paths.of(quote(name, safe="/") for name in keys)

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 from google.oauth2 import service_account
-from hypothesis import given, settings
+from hypothesis import given
 
 from gateway.domain.file_path import Paths
 from gateway.domain.location import Location, parse_location
@@ -69,7 +69,6 @@ def frozen() -> Iterator[None]:
         yield
 
 
-@settings(max_examples=100, deadline=None)
 @given(table=TABLES, keys=KEYS, life=LIVES)
 def test_urls_are_those_of_googles_own_library_byte_for_byte(their_url, table, keys, life):
     key = parse_key(key_file())

@@ -12,6 +12,7 @@ from gateway.errors import Unsupported
 from gateway.services.snapshot.answer.locate import locate, locate_absolute
 from gateway.services.snapshot.log.path import encode_paths
 from tests.fakes.grants import GRANT
+from tests.hypothesis_profiles import examples
 
 
 def grant_of(location: str, *auxiliary: str):
@@ -180,7 +181,7 @@ _PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=examples(3))
 @given(st.lists(_PIECES, max_size=9).map("".join) | st.text(st.characters(exclude_categories=["Cs"])))
 def test_what_is_served_lies_below_a_location_of_the_grant(path):
     try:

@@ -16,6 +16,7 @@ from gateway.services.snapshot.answer.line import MAX_STATS_BYTES, ActionKind
 from gateway.services.snapshot.answer.page import join_pages, render_actions, render_files
 from gateway.v1 import snapshot_pb2 as pb
 from tests.fakes.grants import GRANT
+from tests.hypothesis_profiles import examples
 from tests.unit.services.snapshot.answer.pages import (
     DELTA,
     EXPIRATION,
@@ -479,7 +480,7 @@ _ROWS = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=examples(1.5))
 @given(
     st.lists(_ROWS, min_size=1, max_size=6),
     st.sampled_from(ActionKind),

@@ -18,6 +18,7 @@ from gateway.services.snapshot.state.growth import grow
 from gateway.services.snapshot.state.segments import SEGMENT_ROWS
 from tests.fakes.grants import GRANT
 from tests.fakes.snapshot_metrics import FakeSnapshotMetrics
+from tests.hypothesis_profiles import examples
 from tests.unit.services.snapshot.answer.pages import DELTA, PARQUET, files_of, many, rows_of, seen_files
 
 
@@ -139,7 +140,7 @@ def test_a_segment_without_a_live_file_gives_no_page(lines):
     assert lines.pages(files) == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(0.6))
 @given(data=st.data())
 def test_segments_and_the_rest_are_exactly_what_is_wanted(data):
     height = data.draw(st.sampled_from([1, 999, 1000, 1001, 2500]))

@@ -13,6 +13,7 @@ from gateway.services.snapshot.changes.feed import open_feed
 from gateway.services.snapshot.changes.stream import open_stream
 from tests.builders import TableBuilder, add, cdc, numbers, remove
 from tests.fakes.log_reader import FakeLogReader
+from tests.hypothesis_profiles import examples
 from tests.unit.services.snapshot.changes.answers import (
     DELTA,
     FEED_ON,
@@ -65,7 +66,7 @@ def plain(answer: Answer) -> list[Any]:
     ]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(0.4))
 @given(_HISTORIES, st.data(), st.booleans(), st.booleans())
 def test_any_history_is_told_as_action_by_action(history, data, delta, with_metadata):
     first = data.draw(st.integers(0, len(history) - 1))
@@ -85,7 +86,7 @@ def test_any_history_is_told_as_action_by_action(history, data, delta, with_meta
         asyncio.run(run(Path(directory)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(0.4))
 @given(_HISTORIES, st.integers(1, 4), st.booleans())
 def test_pages_of_any_size_make_up_the_whole_answer(history, max_files, delta):
     async def run(directory: Path) -> None:

@@ -14,6 +14,7 @@ from gateway.services.snapshot.changes.stamp import Piece, render_pieces
 from gateway.v1 import snapshot_pb2 as pb
 from tests.builders import add, cdc, remove
 from tests.fakes.grants import GRANT
+from tests.hypothesis_profiles import examples
 from tests.unit.services.snapshot.answer.pages import render_rows
 from tests.unit.services.snapshot.changes.answers import spliced
 
@@ -57,7 +58,7 @@ _PIECES = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=examples(0.5))
 @given(_PIECES)
 def test_pieces_that_are_rendered_together_are_as_if_each_was_by_itself(pieces):
     line = LineFormat(response_format=pb.RESPONSE_FORMAT_DELTA)

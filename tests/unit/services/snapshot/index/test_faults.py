@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+import copy
 import io
 import json
 import logging
@@ -71,10 +73,19 @@ class Spoiled:
         self.lie_of_zones(lambda zones: zones.with_columns(facts))
 
 
-@pytest.fixture
-async def spoiled() -> Spoiled:
+@pytest.fixture(scope="module")
+def whole() -> Spoiled:
+    """The log and its index as they are before a test spoils its copy."""
     made = Spoiled()
-    await made.write()
+    asyncio.run(made.write())
+    return made
+
+
+@pytest.fixture
+def spoiled(whole) -> Spoiled:
+    made = Spoiled()
+    made.state.entries.update(whole.state.entries)
+    made.manifest = copy.deepcopy(whole.manifest)
     return made
 
 

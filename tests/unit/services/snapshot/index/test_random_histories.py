@@ -4,6 +4,7 @@ import pytest
 
 from gateway.errors import GatewayError
 from tests.fakes.state_store import FakeStateStore
+from tests.hypothesis_profiles import seeds
 from tests.unit.services.snapshot.index.histories import COLUMNS, History
 from tests.unit.services.snapshot.index.served import Served, bytes_of, lines_of
 from tests.unit.services.snapshot.index.written import write_index
@@ -12,7 +13,7 @@ _SEEDS = 24
 _TYPED = [name for name in COLUMNS if name != "at"]
 
 
-@pytest.mark.parametrize("seed", range(_SEEDS))
+@pytest.mark.parametrize("seed", seeds(_SEEDS))
 async def test_an_index_with_newer_commits_on_top_answers_as_the_log_does(seed):
     await check(seed)
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -14,16 +15,28 @@ from tests.unit.services.snapshot.index.written import write_index
 
 @pytest.fixture
 def history() -> History:
-    made = History(7, plain=True)
-    for _ in range(4):
-        made.commit(12)
+    return make_history()
+
+
+@pytest.fixture(scope="module")
+def written() -> FakeStateStore:
+    """An index of the history, for tests to copy."""
+    made = FakeStateStore()
+    asyncio.run(index(make_history(), made))
     return made
 
 
 @pytest.fixture
-async def state(history) -> FakeStateStore:
+def state(written) -> FakeStateStore:
     made = FakeStateStore()
-    await index(history, made)
+    made.entries.update(written.entries)
+    return made
+
+
+def make_history() -> History:
+    made = History(7, plain=True)
+    for _ in range(4):
+        made.commit(12)
     return made
 
 

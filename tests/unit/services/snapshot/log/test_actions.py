@@ -16,6 +16,7 @@ from gateway.services.snapshot.log.metadata import Metadata
 from gateway.services.snapshot.log.protocol import Protocol
 from gateway.services.snapshot.log.schema import FILES
 from tests.builders import add, remove
+from tests.hypothesis_profiles import examples
 from tests.unit.services.snapshot.log.parquet_files import (
     FIXED,
     LONG,
@@ -446,7 +447,7 @@ def test_a_partition_value_in_an_encoding_that_is_not_decoded_is_not_left_out():
         read_checkpoint("c.parquet", columns_file(columns))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=examples(0.5))
 @given(st.data())
 def test_a_checkpoint_that_was_cut_short_is_named(data):
     [content] = to_checkpoint([add("a"), add("b")])
@@ -456,7 +457,7 @@ def test_a_checkpoint_that_was_cut_short_is_named(data):
         read_checkpoint("c.parquet", content[:keep])
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=examples(0.5))
 @given(st.dictionaries(_TEXT, st.none() | _TEXT, max_size=4), st.none() | _TEXT, st.booleans())
 def test_any_text_survives_a_commit(values, stats, ensure_ascii):
     content = lines(add("a", partitionValues=values, stats=stats), ensure_ascii=ensure_ascii)
@@ -467,7 +468,7 @@ def test_any_text_survives_a_commit(values, stats, ensure_ascii):
     assert row["stats"] == stats
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=examples(0.5))
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_commit_or_a_clear_error(content):
     try:

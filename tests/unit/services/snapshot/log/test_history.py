@@ -5,7 +5,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.domain.log import checkpoint_name, commit_name
@@ -228,7 +228,6 @@ async def test_a_store_that_does_not_answer_is_unavailable():
         await history.load([0])
 
 
-@settings(deadline=None, max_examples=100)
 @given(
     st.lists(st.integers(0, 10**6), min_size=1, max_size=20),
     st.lists(st.integers(1, 10**5), max_size=20),

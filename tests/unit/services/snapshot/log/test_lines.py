@@ -11,6 +11,7 @@ from polars.exceptions import PolarsError
 
 from gateway.services.snapshot.log.lines import LineDecoder, split_lines
 from gateway.services.snapshot.log.schema import ADD, METADATA, PROTOCOL
+from tests.hypothesis_profiles import examples
 
 _MEMBERS = {"add": pl.Struct(ADD), "protocol": pl.Struct(PROTOCOL), "metaData": pl.Struct(METADATA)}
 _DECODER = LineDecoder(_MEMBERS)
@@ -82,7 +83,7 @@ def to_lines(*objects: object, ensure_ascii: bool = True) -> list[bytes]:
     return [json.dumps(each, ensure_ascii=ensure_ascii).encode() for each in objects]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=examples(2))
 @given(st.lists(_LINES, min_size=1, max_size=5), st.booleans())
 def test_lines_say_what_another_reader_reads_in_them(objects, ensure_ascii):
     lines = to_lines(*objects, ensure_ascii=ensure_ascii)

@@ -13,6 +13,7 @@ from gateway.errors import InvalidArgument, Unavailable
 from gateway.ports import LogFile
 from gateway.services.snapshot.log.listing import list_log, list_recent, look_through, read_listing
 from tests.fakes.faulty_log_reader import STARTED_AT, FaultyLogReader
+from tests.hypothesis_profiles import examples
 
 _UUIDS = ("80a083e8-7026-4e79-81be-64bd76c43a11", "3a0d65cd-4056-49b8-937b-95f9e3ee90e5")
 
@@ -110,7 +111,7 @@ def test_a_version_is_known_by_its_commit_or_else_by_its_checkpoint():
     ]
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(0.5))
 @given(st.randoms(use_true_random=False))
 def test_the_order_of_a_listing_and_names_that_come_twice_change_nothing(chance: random.Random):
     names = [commit_name(n) for n in range(6)] + [checkpoint_name(2), v2_name(2), v2_name(2, _UUIDS[1])]

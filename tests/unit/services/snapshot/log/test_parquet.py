@@ -23,6 +23,7 @@ from gateway.services.snapshot.log.parquet import open_parquet, read_parquet
 from gateway.services.snapshot.log.projection import Wanted
 from gateway.services.snapshot.log.thrift import Malformed
 from gateway.services.snapshot.log.thrift_writer import I64, Field, spell
+from tests.hypothesis_profiles import examples
 from tests.unit.services.snapshot.log.parquet_files import (
     BOOLEAN,
     DICTIONARY,
@@ -129,7 +130,7 @@ def test_what_is_read_is_what_the_library_reads(compression, options):
     st.sampled_from([1, 3, None]),
     st.sampled_from([16, None]),
 )
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=examples(0.6))
 def test_any_rows_are_read_as_the_library_reads_them(rows, compression, row_group_size, data_page_size):
     tags = pl.List(pl.Struct({"key": pl.String, "value": pl.String}))
     members = pl.Struct({"path": pl.String(), "tags": tags, "size": pl.Int64()})
@@ -176,17 +177,19 @@ def test_what_is_not_wanted_takes_no_room():
 
 
 @pytest.mark.parametrize(
-    "frame",
+    "make",
     [
-        pl.DataFrame([repeated("", _MANY).implode().alias("x")]),
-        pl.DataFrame([repeated(None, _MANY).cast(pl.String).implode().alias("x")]),
-        pl.DataFrame({"x": [f"{n}".ljust(1_000_000) for n in range(70)]}),
-        pl.DataFrame({"x": repeated(None, 18_000_000).cast(pl.String)}).select(x=pl.struct("x", y="x")),
+        lambda: pl.DataFrame([repeated("", _MANY).implode().alias("x")]),
+        lambda: pl.DataFrame([repeated(None, _MANY).cast(pl.String).implode().alias("x")]),
+        lambda: pl.DataFrame({"x": [f"{n}".ljust(1_000_000) for n in range(70)]}),
+        lambda: pl.DataFrame({"x": repeated(None, 18_000_000).cast(pl.String)}).select(
+            x=pl.struct("x", y="x")
+        ),
     ],
     ids=["entries", "nulls in a list", "long texts", "nulls"],
 )
-def test_what_a_small_file_stands_for_is_bounded_before_it_is_decoded(frame):
-    content = parquet(frame, compression="zstd")
+def test_what_a_small_file_stands_for_is_bounded_before_it_is_decoded(make):
+    content = parquet(make(), compression="zstd")
 
     assert len(content) < 100_000
     with pytest.raises(Beyond):
@@ -513,22 +516,27 @@ def test_what_is_no_file_or_more_than_any_is_malformed(content):
         decoded(content, {"x": None})
 
 
+# Some take a second to write, which is not to be part of every collection.
 @pytest.mark.parametrize(
-    ("content", "limit"),
+    ("write", "limit"),
     [
-        (described(group("schema", 100_001), *[leaf("x")] * 100_000), "100000 columns"),
-        (file_of(b"\x29\xfc" + varint(8_000_000) + b"\0" * 8_000_000), "100000 columns"),
-        (described(group("schema", 0), row_groups=[spell({})] * 20_001), "20000 row groups"),
+        (lambda: described(group("schema", 100_001), *[leaf("x")] * 100_000), "100000 columns"),
+        (lambda: file_of(b"\x29\xfc" + varint(8_000_000) + b"\0" * 8_000_000), "100000 columns"),
+        (lambda: described(group("schema", 0), row_groups=[spell({})] * 20_001), "20000 row groups"),
         (
-            described(group("schema", 0), row_groups=[spell({1: [spell({})] * 100_001})]),
+            lambda: described(group("schema", 0), row_groups=[spell({1: [spell({})] * 100_001})]),
             "100000 columns",
         ),
-        (described(group("schema", 0), row_groups=[spell({1: [spell({})] * 90_000})] * 30), "more values"),
-        (file_of(b"\x15\x02\x29\x03" + b"\0" * 68_000_000), "67108864 bytes"),
+        (
+            lambda: described(group("schema", 0), row_groups=[spell({1: [spell({})] * 90_000})] * 30),
+            "more values",
+        ),
+        (lambda: file_of(b"\x15\x02\x29\x03" + b"\0" * 68_000_000), "67108864 bytes"),
     ],
     ids=["columns", "columns that are nothing", "row groups", "columns of rows", "in all", "bytes"],
 )
-def test_a_description_beyond_a_limit_is_told_the_limit_before_it_is_held(content, limit):
+def test_a_description_beyond_a_limit_is_told_the_limit_before_it_is_held(write, limit):
+    content = write()
     before = time.process_time()
 
     with pytest.raises(Beyond, match=limit):

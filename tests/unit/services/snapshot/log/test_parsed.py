@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.services.snapshot.log.beyond import Beyond
 from gateway.services.snapshot.log.parsed import partition_values_of, stats_of
+from tests.hypothesis_profiles import examples
 
 _AT = datetime(2024, 2, 29, 1, 2, 3, 456_000, UTC)
 _LOCAL = _AT.replace(tzinfo=None)
@@ -115,7 +116,7 @@ def test_what_is_null_as_a_whole_has_no_statistics():
     assert stats_of(parsed).to_list() == [None, None, '{"numRecords":1}']
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(0.5))
 @given(
     st.lists(
         st.fixed_dictionaries(

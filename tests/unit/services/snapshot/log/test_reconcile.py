@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from gateway.services.snapshot.log.reconcile import COMMIT, are_among, find_live, keys_of
 from gateway.services.snapshot.log.schema import DELETION_VECTOR, REMOVED, VECTOR_ID, vector_id
+from tests.hypothesis_profiles import examples
 
 _PATHS = st.sampled_from(["a", "b", "a@1"])
 # One that without its offset, or with it in another place, would be taken for another.
@@ -59,7 +60,7 @@ def test_one_path_with_two_deletion_vectors_is_two_files():
     assert live["deletionVector"].struct.field("pathOrInlineDv").to_list() == ["y"]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(3))
 @given(st.lists(st.lists(_ACTIONS, max_size=6), max_size=6))
 def test_what_is_live_is_what_a_replay_one_action_at_a_time_says(commits):
     expected: dict[tuple[str, str | None], int] = {}
@@ -84,7 +85,7 @@ def test_what_is_live_is_what_a_replay_one_action_at_a_time_says(commits):
     assert live.select("path", VECTOR_ID, "row").rows() == [(*key, row) for key, row in expected.items()]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=examples(0.5))
 @given(st.lists(st.tuples(_PATHS, _VECTORS), min_size=1, max_size=6), st.data())
 def test_keys_are_the_same_however_many_there_are(files, data):
     frame = pl.DataFrame(
@@ -101,7 +102,7 @@ def test_keys_are_the_same_however_many_there_are(files, data):
     assert keys_of(pl.concat([frame] * 1001)).rows() == expected * 1001
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=examples(0.5))
 @given(*[st.lists(st.tuples(_PATHS, st.sampled_from([None, "ux", "ux@1"])), max_size=6)] * 2)
 def test_keys_are_found_among_others_however_many_there_are(keys, others):
     expected = [key in others for key in keys]

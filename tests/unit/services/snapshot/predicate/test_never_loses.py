@@ -25,6 +25,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.hypothesis_profiles import examples
 from tests.unit.services.snapshot.predicate.tables import column, files_of, kept_by, metadata_with
 from tests.unit.services.snapshot.predicate.tables import struct as struct_type
 
@@ -428,7 +429,7 @@ def test_no_file_that_holds_a_matching_row_is_left_out_by_a_comparison(kind):
     assert rate > 0.3
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(0.6), suppress_health_check=list(HealthCheck))
 @given(st.randoms(use_true_random=False), st.lists(st.sampled_from(KINDS), min_size=4, max_size=4))
 def test_no_file_that_holds_a_matching_row_is_left_out_by_any_predicate(chance, kinds):
     data, partition = dict(zip(["c0", "c1", "s.x"], kinds, strict=False)), {"p": kinds[3]}

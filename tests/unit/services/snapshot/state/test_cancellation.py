@@ -13,10 +13,11 @@ from gateway.services.snapshot.log.turns import Turns
 from gateway.services.snapshot.state.flight import SingleFlight
 from gateway.services.snapshot.state.gate import Gate, LoadGate
 from tests.crowd import Crowd, Member, settle
+from tests.hypothesis_profiles import seeds
 
 MIB = 1024 * 1024
 ROOM = 10
-SEEDS = range(400)
+SEEDS = seeds(400)
 STEPS = 30
 TABLES = [parse_location(f"/tables/{number}") for number in range(4)]
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from gateway.services.snapshot.log.schema import FILES
 from gateway.services.snapshot.state.files import Files
 from gateway.services.snapshot.state.fold import align, fold
+from tests.hypothesis_profiles import examples
 
 
 def frame_of(*lengths: int) -> pl.DataFrame:
@@ -57,7 +58,7 @@ def test_when_all_is_joined_it_is_a_stock_of_its_own():
     assert (folded.grown, folded.memory) == (0, folded.stock.memory)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=examples(0.3))
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=10))
 def test_joining_chunks_changes_no_row(lengths):
     files = files_of(*lengths, gone=3 if sum(lengths) > 3 else 0)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from gateway.services.snapshot.state.files import Stock
 from gateway.services.snapshot.state.ledger import Ledger
 from gateway.services.snapshot.state.snapshot import Snapshot
+from tests.hypothesis_profiles import examples
 from tests.unit.services.snapshot.state.snapshots import files_of, snapshot_of
 
 ALONE = snapshot_of(10)
@@ -37,7 +38,7 @@ def test_rows_in_common_are_charged_once_until_the_last_is_gone():
     assert ledger.size == 0
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(0.5))
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2), st.integers(0, 900)), max_size=20))
 def test_nothing_is_left_when_all_is_gone(steps):
     stocks = [Stock(1000), Stock(2000), None]

@@ -15,6 +15,7 @@ from gateway.services.snapshot.log.schema import FILES
 from gateway.services.snapshot.state import fold
 from gateway.services.snapshot.state.replay import advance, load
 from tests.builders import add, remove
+from tests.hypothesis_profiles import examples
 from tests.unit.services.snapshot.state.snapshots import FIRST, commit, live_of, loaded, rows_of, to_lines
 
 # A logical file: a path, with a deletion vector or without one.
@@ -22,8 +23,8 @@ _FILE = st.tuples(st.sampled_from("abcdef"), st.sampled_from([None, "v1", "v2"])
 # A commit: some files added with a size, others removed, none both.
 _COMMITS = st.lists(st.dictionaries(_FILE, st.none() | st.integers(0, 2**53 - 1), max_size=5), max_size=8)
 
-_quick = settings(deadline=None, max_examples=25)
-_slow = settings(deadline=None, max_examples=15)
+_quick = settings(max_examples=examples(0.25))
+_slow = settings(max_examples=examples(0.15))
 
 
 def vector(name):
