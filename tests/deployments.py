@@ -179,7 +179,7 @@ def launch(name: str, files: ServerFiles, module: str = "gateway") -> ServerProc
             [sys.executable, "-m", module, "serve", "--config", str(files.config_file)],
             stdout=log,
             stderr=log,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            env=_environment(),
         )
     return ServerProcess(name, files.config_file, files.log_file, process, files.metrics_url)
 
@@ -187,6 +187,12 @@ def launch(name: str, files: ServerFiles, module: str = "gateway") -> ServerProc
 def is_ready(server: ServerProcess) -> bool:
     # Its own log speaks for it: what answers on the port could be another program.
     return '"serving ' in server.log() and _is_complete(f"{server.metrics_url}/readyz")
+
+
+def _environment() -> dict[str, str]:
+    # The limit on polars' threads is for the tests' own processes, not for the product.
+    inherited = {name: value for name, value in os.environ.items() if name != "POLARS_MAX_THREADS"}
+    return {**inherited, "PYTHONUNBUFFERED": "1"}
 
 
 def _start(stack: ExitStack, deployment: Deployment, name: str, settings: Settings) -> None:

@@ -1,6 +1,6 @@
 """Hypothesis profiles, and the number of random cases that a test tries under each of them.
 
-HYPOTHESIS_PROFILE chooses the profile: `ci` (default), `fast` (`make test-fast`) or `deep` (`make test-deep`).
+HYPOTHESIS_PROFILE chooses the profile: `ci` (default), `fast` (`make test-fast`), `deep` (`make test-deep`).
 A test states its number relative to the profile's, so that this file sets the effort of all random tests.
 """
 
