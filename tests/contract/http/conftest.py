@@ -23,6 +23,7 @@ from tests.contract.http.deployments import fakes
 from tests.contract.http.facts import Gateway
 from tests.contract.http.processes import Lake, Start, build_lake, gateway_in
 from tests.deployments import all_in_one, split
+from tests.fakes.openapi import one_openapi_document  # noqa: F401 -- a fixture of all tests below
 
 PROCESSES: dict[str, Start] = {"split": split, "all-in-one": all_in_one}
 _ON_SPLIT = [pytest.mark.slow, pytest.mark.component(SPLIT)]
