@@ -36,7 +36,7 @@ dev_ready := .venv/.dev
 client_ready := .venv-client/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run worker test test-fast test-all test-components test-spark test-fleet test-deep test-release \
+.PHONY: help run worker test test-fast test-all test-components test-spark test-helm test-fleet test-deep test-release \
 	mutants environments components lint format proto proto-check \
 	proto-breaking chart bench lock image clean
 
@@ -56,7 +56,7 @@ test-fast: $(dev_ready) ## Run the tests that need nothing but Python (1 minute)
 	@HYPOTHESIS_PROFILE=fast $(lanes) fast $(pytest)
 
 test-all: $(dev_ready) $(client_ready) ## Run `make test`, and what needs programs from apt, Go, npm and Maven (30 minutes)
-	@$(lanes) fast spark components fleet $(pytest)
+	@$(lanes) fast spark components helm fleet $(pytest)
 
 test-components: $(dev_ready) $(client_ready) ## Run the tests with real components
 	@$(lanes) components $(pytest)
@@ -64,7 +64,10 @@ test-components: $(dev_ready) $(client_ready) ## Run the tests with real compone
 test-spark: $(dev_ready) $(client_ready) ## Run the tests that need a JVM: Spark and Delta Kernel
 	@$(lanes) spark $(pytest)
 
-test-fleet: $(dev_ready) $(client_ready) ## Run the fleet behind a proxy, and the Helm chart on a Kubernetes API server
+test-helm: $(dev_ready) $(client_ready) ## Run the Helm chart on a Kubernetes API server
+	@$(lanes) helm $(pytest)
+
+test-fleet: $(dev_ready) $(client_ready) ## Run replicas of every service under load behind a proxy, while some fail
 	@$(lanes) fleet $(pytest)
 
 test-deep: $(dev_ready) $(client_ready) ## Run the random tests with more seeds (an hour)

@@ -12,7 +12,8 @@ LANES = {
     "fast": "needs nothing but Python",
     "components": "starts real components, or takes seconds",
     "spark": "needs a JVM: Spark, or Delta Kernel",
-    "fleet": "the fleet behind a proxy, and the Helm chart on a Kubernetes API server",
+    "helm": "the Helm chart on a Kubernetes API server",
+    "fleet": "replicas of every service under load behind a proxy, while some fail",
     "deep": "random tests with more seeds; an hour",
     "release": "clients and expirations that take minutes",
 }
@@ -20,7 +21,6 @@ LANES = {
 ON_REQUEST = frozenset({"deep", "release"})
 
 _TESTS = Path(__file__).parent
-_FLEET_FOLDERS = frozenset({"fleet", "helm"})
 _JVM_COMPONENTS = frozenset({PYSPARK, SPARK_WRITER, SPARK_PIPELINE, DELTA_KERNEL})
 _COMPONENT_MARKS = frozenset({"integration", "slow", "system"})
 
@@ -41,9 +41,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if lane == "spark":
             # Java and Maven come from apt.
             item.add_marker("system")
-        if lane == "fleet":
-            # One fleet and one Kubernetes at a time, each on a worker of its own.
-            item.add_marker(pytest.mark.xdist_group(item.path.parent.name))
         (deselected if lane in ON_REQUEST and lane not in requested else selected).append(item)
     config.hook.pytest_deselected(items=deselected)
     items[:] = selected
@@ -56,8 +53,8 @@ def lane_of(item: pytest.Item) -> str:
     folder, *below = item.path.relative_to(_TESTS).parts
     if on_request := ON_REQUEST & marks:
         return min(on_request)
-    if folder == "integration" and below[0] in _FLEET_FOLDERS:
-        return "fleet"
+    if folder == "integration" and below[0] in ("fleet", "helm"):
+        return below[0]
     if components & _JVM_COMPONENTS:
         return "spark"
     if folder in ("integration", "e2e") or marks & _COMPONENT_MARKS:

@@ -40,12 +40,10 @@ class Lane:
     programs: str = ""
     # Another choice than the tests of the lane.
     selection: str = ""
-    # By groups: tests with the same xdist_group mark stay on one worker.
-    distribution: str = "worksteal"
     # Runs beside the stages after it.
     is_background: bool = False
-    # Waits for the stages in the background: a fleet's capacity shows where nothing else uses the machine.
-    is_alone: bool = False
+    # Begins when the stages in the background have ended.
+    waits_for_background: bool = False
 
 
 LANES = {
@@ -55,15 +53,17 @@ LANES = {
         Lane("fast", workers=2, budget=60, ports="10000-11999"),
         Lane("spark", workers=1, budget=900, ports="12000-14999", is_background=True),
         Lane("components", workers=4, budget=660, ports="15000-20999", programs="basic"),
+        # The chart's tests mostly wait for Kubernetes.
         Lane(
-            "fleet",
-            workers=2,
+            "helm",
+            workers=1,
             budget=420,
-            ports="10000-22767",
+            ports="10000-14999",
             programs="kubernetes",
-            distribution="loadgroup",
-            is_alone=True,
+            is_background=True,
+            waits_for_background=True,
         ),
+        Lane("fleet", workers=1, budget=420, ports="15000-22767"),
         # Property tests of the fast lane run again, with as many examples as HYPOTHESIS_PROFILE says.
         Lane(
             "deep",
@@ -128,7 +128,7 @@ class Run:
         for lane in lanes:
             if not self._is_installed(lane):
                 break
-            if lane.is_alone:
+            if lane.waits_for_background:
                 self._wait_for_background()
             self._start(lane, is_background=lane.is_background and lane is not lanes[-1])
         self._wait_for_background()
@@ -165,7 +165,7 @@ class Run:
         selection = lane.selection or lane.name
         if self._arguments.without_root:
             selection = f"({selection}) and not system"
-        workers = ["-n", str(lane.workers), "--dist", lane.distribution] if lane.workers > 1 else []
+        workers = ["-n", str(lane.workers), "--dist", "worksteal"] if lane.workers > 1 else []
         command = [str(PYTEST), "-m", selection, "-q", *workers, *self._arguments.pytest]
         env = {"TEST_PORTS": lane.ports, "TEST_TIMES": str(self._directory / f"{lane.name}.json")}
         log = self._directory / f"{lane.name}.log" if is_background else None
