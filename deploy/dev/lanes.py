@@ -51,7 +51,7 @@ LANES = {
     for lane in (
         # Tests of components and of Spark mostly wait for processes: more workers than cores keep these busy.
         Lane("fast", workers=2, budget=60, ports="10000-11999"),
-        Lane("spark", workers=1, budget=900, ports="12000-14999", is_background=True),
+        Lane("spark", workers=2, budget=900, ports="12000-14999", is_background=True),
         Lane("components", workers=4, budget=660, ports="15000-20999", programs="basic"),
         # The chart's tests mostly wait for Kubernetes.
         Lane(

@@ -23,7 +23,9 @@ pytestmark = [pytest.mark.component(TOXIPROXY), pytest.mark.system]
 async def test_faults_on_the_way_are_misses(proxy, caplog, toxic, attributes, reason):
     provider = Provider()
     url = f"redis://127.0.0.1:{proxy.port}"
-    async with replica(provider, url=url, timeout="300ms") as one, replica(provider, url=url) as two:
+    # Short only where the fault is a timeout: on a busy machine, other faults could become one.
+    patience = {"timeout": "300ms"} if reason == "timeout" else {}
+    async with replica(provider, url=url, **patience) as one, replica(provider, url=url) as two:
         assert await one.issue("before") == await two.issue("before")
         proxy.add(toxic, **attributes)
         for number in range(30):

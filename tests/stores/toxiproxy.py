@@ -39,7 +39,8 @@ class Toxiproxy:
     def _call(self, path: str, content: object, method: str = "POST") -> None:
         data = None if content is None else json.dumps(content).encode()
         request = urllib.request.Request(f"http://127.0.0.1:{self.control}/{path}", data=data, method=method)
-        with urllib.request.urlopen(request, timeout=10) as response:
+        # A toxic is removed once it has passed on what it holds, which takes long on a busy machine.
+        with urllib.request.urlopen(request, timeout=60) as response:
             response.read()
 
 
