@@ -149,7 +149,7 @@ def running_cluster(program: Path, directory: Path, nodes: int = 3) -> Iterator[
     with ExitStack() as stack:
         # The port of their bus lies 10,000 above the one that is given.
         ports = free_ports(nodes, also=10_000)
-        # On a busy machine nodes hear late from each other; after this time they would report the cluster failed.
+        # Longer than a busy machine delays heartbeats: without them, nodes report the cluster failed.
         options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "30000"]
         servers = [
             stack.enter_context(running_server(program, directory / str(port), *options, port=port))
