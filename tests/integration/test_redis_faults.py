@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.components import TOXIPROXY
-from tests.integration.replica import Provider, replica, until
+from tests.integration.replica import PATIENT, Provider, replica, until
 
 pytestmark = [pytest.mark.component(TOXIPROXY), pytest.mark.system]
 
@@ -24,8 +24,8 @@ async def test_faults_on_the_way_are_misses(proxy, caplog, toxic, attributes, re
     provider = Provider()
     url = f"redis://127.0.0.1:{proxy.port}"
     # Short only where the fault is a timeout: on a busy machine, other faults could become one.
-    patience = {"timeout": "300ms"} if reason == "timeout" else {}
-    async with replica(provider, url=url, **patience) as one, replica(provider, url=url) as two:
+    timeout = "300ms" if reason == "timeout" else PATIENT
+    async with replica(provider, url=url, timeout=timeout) as one, replica(provider, url=url) as two:
         assert await one.issue("before") == await two.issue("before")
         proxy.add(toxic, **attributes)
         for number in range(30):
