@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,8 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 load_profile()
 
+_SIGNAL_HANDLERS = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
 pytest_plugins = ["tests.lanes", "tests.oracles.fixtures", "tests.spark", "tests.stores.fixtures"]
 
 
@@ -35,6 +38,14 @@ def pytest_configure(config: pytest.Config) -> None:
     is_worker = hasattr(config, "workerinput")
     if not is_worker and (file := os.environ.get("TEST_TIMES")):
         config.pluginmanager.register(TimingReport(Path(file)))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    # A gateway that ran in this process leaves these ignored, and processes started later would inherit that.
+    for number, handler in _SIGNAL_HANDLERS.items():
+        if signal.getsignal(number) != handler:
+            signal.signal(number, handler)
 
 
 def pytest_collection_finish() -> None:
