@@ -56,7 +56,7 @@ test-fast: $(dev_ready) ## Run the tests that need nothing but Python (1 minute)
 	@HYPOTHESIS_PROFILE=fast $(lanes) fast $(pytest)
 
 test-all: $(dev_ready) $(client_ready) ## Run `make test`, and what needs programs from apt, Go, npm and Maven (30 minutes)
-	@$(lanes) fast spark components helm fleet $(pytest)
+	@$(lanes) fast components spark helm fleet $(pytest)
 
 test-components: $(dev_ready) $(client_ready) ## Run the tests with real components
 	@$(lanes) components $(pytest)

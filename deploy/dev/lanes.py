@@ -2,8 +2,8 @@
 
     python deploy/dev/lanes.py LANE... [--without-root] [--pytest ARGUMENT...]
 
-Stages run one after the other, except those that mostly wait: these run beside the next ones, on ports of
-their own. Programs that tests need are installed meanwhile. Standard library only.
+Stages run one after the other, except one that mostly waits: it runs beside the next, on ports of its own.
+Programs that tests need are installed meanwhile. Standard library only.
 """
 
 from __future__ import annotations
@@ -42,17 +42,15 @@ class Lane:
     selection: str = ""
     # Runs beside the stages after it.
     is_background: bool = False
-    # Begins when the stages in the background have ended.
-    waits_for_background: bool = False
 
 
 LANES = {
     lane.name: lane
     for lane in (
-        # Tests of components and of Spark mostly wait for processes: more workers than cores keep these busy.
-        Lane("fast", workers=2, budget=60, ports="10000-11999"),
-        Lane("spark", workers=2, budget=900, ports="12000-14999", is_background=True),
-        Lane("components", workers=4, budget=660, ports="15000-20999", programs="basic"),
+        # Tests of components and of Spark wait for processes now and then: more workers keep two cores busy.
+        Lane("fast", workers=2, budget=60, ports="10000-22767"),
+        Lane("components", workers=4, budget=600, ports="10000-22767", programs="basic"),
+        Lane("spark", workers=2, budget=420, ports="10000-22767"),
         # The chart's tests mostly wait for Kubernetes.
         Lane(
             "helm",
@@ -61,7 +59,6 @@ LANES = {
             ports="10000-14999",
             programs="kubernetes",
             is_background=True,
-            waits_for_background=True,
         ),
         Lane("fleet", workers=1, budget=420, ports="15000-22767"),
         # Property tests of the fast lane run again, with as many examples as HYPOTHESIS_PROFILE says.
@@ -128,8 +125,6 @@ class Run:
         for lane in lanes:
             if not self._is_installed(lane):
                 break
-            if lane.waits_for_background:
-                self._wait_for_background()
             self._start(lane, is_background=lane.is_background and lane is not lanes[-1])
         self._wait_for_background()
         return self._report()

@@ -40,7 +40,8 @@ pytestmark = [
 
 # The SDK asks again 15 seconds before the end.
 LIFE = timedelta(seconds=25)
-TIMEOUT_SECONDS = 600
+# Of an application that takes two minutes where nothing else runs.
+TIMEOUT_SECONDS = 1800
 
 
 @pytest.fixture(scope="module")
