@@ -91,6 +91,7 @@ async def running(
         channels = process.dial_services()
         ops = await process.start_operations(channels)
         http_address = await process.start_edge(channels)
+        process.watch_services()
         reloader = process.watch(source, file)
         # First of all to happen at the end: nobody should send new requests here.
         stack.push_async_callback(process.departure(ops).serve_on)
@@ -227,11 +228,14 @@ class _Process:
         await self._stack.enter_async_context(measured_loop(self._metrics))
         await asyncio.to_thread(show_redis_certificate, self._config, self._run, self._metrics)
         serve = self._given.operations or partial(serve_ops, self._config.metrics.listen, missing=missing)
-        readiness = Readiness(
+        self._readiness = Readiness(
             channels, channels.keys() - set(self._run), ServiceMetrics(self._metrics.registry)
         )
-        self._stack.push_async_callback(_cancelled, asyncio.create_task(readiness.watch()))
-        return await self._stack.enter_async_context(serve(self._metrics.registry, readiness))
+        return await self._stack.enter_async_context(serve(self._metrics.registry, self._readiness))
+
+    def watch_services(self) -> None:
+        """Begin to look at the services, and so to be ready: not before the edge listens."""
+        self._stack.push_async_callback(_cancelled, asyncio.create_task(self._readiness.watch()))
 
     async def start_edge(self, channels: Mapping[ServiceName, aio.Channel]) -> str:
         if ServiceName.EDGE not in self._run:
