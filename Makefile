@@ -49,13 +49,13 @@ run: $(if $(filter 0,$(S3)),$(run_without_s3_ready),$(run_ready)) ## Serve sampl
 worker: $(pipeline_ready) ## Work for `make run PIPELINE=1` beside it: views and usage, on Spark (needs Java 17)
 	@SLUICE_LOG_LEVEL=info exec $(bin)/sluice pipeline worker --config .sluice/server.yaml --metrics 127.0.0.1:0
 
-test: $(dev_ready) $(client_ready) ## Run all tests that need no root (12 minutes on two cores)
+test: $(dev_ready) $(client_ready) ## Run all tests that need no root (about 15 minutes on two cores)
 	@$(lanes) fast components --without-root $(pytest)
 
-test-fast: $(dev_ready) ## Run the tests that need nothing but Python (1 minute)
+test-fast: $(dev_ready) ## Run the tests that need nothing but Python (two to three minutes)
 	@HYPOTHESIS_PROFILE=fast $(lanes) fast $(pytest)
 
-test-all: $(dev_ready) $(client_ready) ## Run `make test`, and what needs programs from apt, Go, npm and Maven (30 minutes)
+test-all: $(dev_ready) $(client_ready) ## Run `make test`, and what needs programs from apt, Go, npm and Maven (about 40 minutes)
 	@$(lanes) fast components spark helm fleet $(pytest)
 
 test-components: $(dev_ready) $(client_ready) ## Run the tests with real components
