@@ -15,6 +15,7 @@ _MOST_FAILURES: Final = 5
 # These hold for every key: nothing is gained by trying a few more.
 _CERTAIN: Final = frozenset({RedisError.AUTHENTICATION, RedisError.LOADING, RedisError.READ_ONLY})
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 5.0
+_CANCEL_SECONDS: Final = 0.1
 
 log = logging.getLogger(__name__)
 
@@ -50,9 +51,14 @@ class Breaker:
 
     async def close(self) -> None:
         """Stop to probe; never raises, whatever became of the last one."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        if (task := self._task) is None:
+            return
+        # Until it is done: the client calls asyncio.wait_for, which can swallow a cancellation (Python 3.11),
+        # and a Redis that refuses us would be probed for ever.
+        while not task.done():
+            task.cancel()
+            await asyncio.wait([task], timeout=_CANCEL_SECONDS)
+        await asyncio.gather(task, return_exceptions=True)
 
     def succeed(self) -> None:
         self._failures = 0

@@ -20,7 +20,6 @@ from gateway.adapters.credential_metrics import CredentialMetrics, RedisError
 # Connections are made anew with each probe, which may take a cluster more than one operation's time.
 _PROBE_SECONDS: Final = 2.0
 _PROBE_LIFE: Final = timedelta(seconds=10)
-_START_SECONDS: Final = 1.0
 # More at once would wait for each other in Redis all the same.
 _MOST_AT_ONCE: Final = 32
 _DROPPED_AT_ONCE: Final = 500
@@ -58,6 +57,9 @@ _MARKS: Final = {
     "CLUSTERDOWN": RedisError.CLUSTER,
 }
 
+# How long a process waits for the first successful probe before it starts without Redis.
+_START_TIMEOUT: Final = timedelta(seconds=1)
+
 T = TypeVar("T")
 # A redis.asyncio client of any kind: standalone, through sentinels, or of a cluster.
 Client = Any
@@ -73,6 +75,7 @@ class RedisCache:
         *,
         key_prefix: str,
         timeout: timedelta,
+        start_timeout: timedelta = _START_TIMEOUT,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._client = client
@@ -80,12 +83,13 @@ class RedisCache:
         self._prefix = key_prefix
         # Connecting may come before the operation, and each has its own time-out.
         self._longest = 2 * timeout.total_seconds()
+        self._start_timeout = start_timeout
         self._room = asyncio.Semaphore(_MOST_AT_ONCE)
         self._breaker = Breaker(self._probe, metrics, sleep=sleep)
         self._finds = Finds(self._find)
 
     async def __aenter__(self) -> Self:
-        await self._breaker.start(_START_SECONDS)
+        await self._breaker.start(self._start_timeout.total_seconds())
         return self
 
     async def __aexit__(self, *_: object) -> None:

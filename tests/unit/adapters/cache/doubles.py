@@ -9,14 +9,18 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from gateway.adapters.cache.fingerprint import Fingerprint
 from gateway.adapters.cache.issuer import CachedIssuer, Shared
+from gateway.adapters.cache.key import scope_key
 from gateway.adapters.cache.process import ProcessCache, Signing, url_parts
 from gateway.adapters.cache.replicas import Replicas
+from gateway.adapters.cache.rhythm import Rhythm, rhythm_of
 from gateway.adapters.cache.sealed import Sealed
 from gateway.adapters.cache.sessions import CachedSessions
 from gateway.adapters.cache.signer import CachedSigner
+from gateway.adapters.cache.storage import StorageCache
 from gateway.adapters.cache.vault import Vault
-from gateway.adapters.credential_metrics import CredentialMetrics, Outcome, Source
+from gateway.adapters.credential_metrics import CredentialMetrics, Outcome, RedisError, Source
 from gateway.adapters.storage_plan import PlannedStorage
 from gateway.adapters.url_metrics import UrlMetrics, UrlSeries, UrlSource
 from gateway.config.redis import UrlCacheConfig
@@ -120,6 +124,9 @@ class Replica:
         self.urls = url_parts(UrlCacheConfig.model_validate(urls or {}), signing, self.shared)
         self._cache = ProcessCache(self.shared, self.metrics, self.urls)
 
+    def storage(self, **changes: Any) -> StorageCache:
+        return self._cache.storage(planned(**changes))
+
     def wrap(self, provider: Any, **changes: Any) -> CachedIssuer:
         plan = planned(**changes)
         storage = Storage(name=plan.name, prefix=plan.prefix, issuer=provider)
@@ -151,6 +158,11 @@ class Replica:
         counts = self.metrics.storage("lake").requests
         return {source.value: counts[source] for source in Source if counts[source]}
 
+    def redis_errors(self, reason: RedisError) -> float:
+        value = self.registry.get_sample_value("sluice_cache_redis_errors_total", {"reason": reason.value})
+        assert value is not None
+        return value
+
     @property
     def near_end(self) -> int:
         return self.metrics.storage("lake").near_end
@@ -170,6 +182,19 @@ def planned(**changes: Any) -> PlannedStorage:
 
 def scope(path: str = "s3://lake/t", **changes: Any) -> Scope:
     return Scope(location=parse_location(path), **{"recipient": "ann", "life": HOUR, **changes})
+
+
+async def windows(asked: Scope | None = None, **changes: Any) -> Rhythm:
+    """Return the rotation windows of a scope in a storage with the given settings."""
+    asked = asked or scope()
+    fingerprint = await Fingerprint(planned(**changes)).settled()
+    return rhythm_of(scope_key(fingerprint, asked), asked.life)
+
+
+async def to_next_window(time: Time, **changes: Any) -> None:
+    """Move to the start of the next window of ``scope()``."""
+    rhythm = await windows(**changes)
+    time.move(rhythm.turn_at(time.now).end - time.now)
 
 
 def credential(text: str, expires_at: datetime) -> Credential:

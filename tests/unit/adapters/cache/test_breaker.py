@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -144,3 +144,17 @@ async def test_it_asks_less_and_less_often(redis):
     async with breaking(redis):
         await redis.wake(7)
     assert [round(pause, 1) for pause in redis.slept] == [0.2, 0.5, 1.0, 2.0, 4.0, 5.0, 5.0, 5.0]
+
+
+async def test_close_ends_a_probe_that_swallows_a_cancellation(redis):
+    async def probe() -> RedisError:
+        redis.probes += 1
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return RedisError.CONNECTION
+
+    breaker = Breaker(probe, CredentialMetrics(CollectorRegistry()), sleep=redis.sleep)
+    await breaker.start(0.01)
+
+    await asyncio.wait_for(breaker.close(), 10)
+    assert redis.probes == 1

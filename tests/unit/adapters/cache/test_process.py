@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry
 
-from gateway.adapters.cache import redis_cache
 from gateway.adapters.cache.issuer import CachedIssuer
 from gateway.adapters.cache.process import Signing, open_cache, open_drops, open_redis
 from gateway.adapters.cache.sessions import CachedSessions
@@ -20,6 +19,7 @@ from tests.unit.adapters.cache.doubles import KEYS, NOON, WINDOW, Provider, Time
 
 # Nobody listens there, and a unit test may open no other socket.
 NOWHERE = "unix:///nonexistent/redis.sock"
+# The start waits this long for the first success, which never comes from nowhere.
 
 
 def signing(registry: CollectorRegistry | None = None) -> Signing:
@@ -30,12 +30,6 @@ def signing(registry: CollectorRegistry | None = None) -> Signing:
 @pytest.fixture
 def metrics():
     return CredentialMetrics(CollectorRegistry())
-
-
-@pytest.fixture
-def _short_start(monkeypatch):
-    # The start waits this long for the first success, which never comes from nowhere.
-    monkeypatch.setattr(redis_cache, "_START_SECONDS", 0.05)
 
 
 async def test_an_issuer_is_wrapped_and_the_rest_of_a_storage_left_as_it_is(metrics):
@@ -84,7 +78,6 @@ async def test_how_much_memory_signatures_take_is_told(metrics):
         assert 0 < taken < 100_000
 
 
-@pytest.mark.usefixtures("_short_start")
 async def test_a_redis_that_is_down_at_the_start_is_no_error(metrics, caplog):
     time = Time()
     provider = Provider(time)
@@ -98,7 +91,6 @@ async def test_a_redis_that_is_down_at_the_start_is_no_error(metrics, caplog):
     assert caplog.text.count("redis is out of order") == 1
 
 
-@pytest.mark.usefixtures("_short_start")
 async def test_drops_say_when_redis_is_down(metrics):
     async with open_drops(RedisConfig(url=NOWHERE), KEYS, metrics) as drops:
         assert await drops.drop_recipient("ann") is None

@@ -8,13 +8,24 @@ import pytest
 from gateway.adapters.credential_metrics import RedisError
 from gateway.domain.key import Key, Keys
 from gateway.errors import Unavailable
-from tests.unit.adapters.cache.doubles import HOUR, KEYS, LEASE, MINUTE, NOON, Replica, Time, scope, settle
+from tests.unit.adapters.cache.doubles import (
+    HOUR,
+    KEYS,
+    LEASE,
+    MINUTE,
+    NOON,
+    Replica,
+    Time,
+    scope,
+    settle,
+    to_next_window,
+)
 
 SECOND = timedelta(seconds=1)
 
 
 def unreadable(replica: Replica) -> float:
-    return float(replica.metrics._redis_errors.labels(RedisError.UNREADABLE)._value.get())
+    return replica.redis_errors(RedisError.UNREADABLE)
 
 
 async def started(new_replica, provider) -> Replica:
@@ -22,12 +33,6 @@ async def started(new_replica, provider) -> Replica:
     replica: Replica = new_replica()
     await replica.wrap(provider).issue(scope())
     return replica
-
-
-def to_turn(replica: Replica, time: Time) -> None:
-    """Move to the beginning of the next window of the one key that a replica holds."""
-    ((line, _),) = replica.shared.memory._values.values()
-    time.move(line.rhythm.turn_at(time.now).end - time.now)
 
 
 async def test_what_one_replica_has_minted_another_finds(new_replica, provider):
@@ -147,7 +152,8 @@ async def test_a_provider_that_claims_a_long_life_is_not_believed_in_redis(new_r
 
 
 async def test_a_value_with_too_little_left_is_minted_anew_and_replaced(new_replica, provider, redis, time):
-    to_turn(await started(new_replica, provider), time)
+    await started(new_replica, provider)
+    await to_next_window(time)
     redis.values.clear()
     provider.calls.clear()
     provider.life = 35 * MINUTE
@@ -287,7 +293,7 @@ async def test_replicas_whose_clocks_differ_are_handed_nothing_that_has_too_litt
 async def test_in_need_the_old_credential_of_another_replica_is_handed_out(new_replica, provider, time):
     one = new_replica()
     old = await one.wrap(provider).issue(scope())
-    to_turn(one, time)
+    await to_next_window(time)
     provider.failure = Unavailable("slow down", retry_after=timedelta(seconds=10))
     two = new_replica()
     issuer = two.wrap(provider)
@@ -300,13 +306,13 @@ async def test_in_need_the_old_credential_of_another_replica_is_handed_out(new_r
 async def test_in_need_an_old_credential_of_another_replica_has_five_minutes_left(
     new_replica, provider, redis, time
 ):
-    first = await started(new_replica, provider)
-    to_turn(first, time)
+    await started(new_replica, provider)
+    await to_next_window(time)
     redis.values.clear()
     # So little that it ends soon after its window.
     provider.life = 31 * MINUTE
     old = await new_replica().wrap(provider).issue(scope())
-    to_turn(first, time)
+    await to_next_window(time)
     # A Redis that keeps it for too long, or whose clock is slow.
     for name, (value, until) in redis.values.items():
         redis.values[name] = value, until + HOUR

@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry
 
 from gateway.adapters.cache.codec import CREDENTIALS, Packed
 from gateway.adapters.cache.drop import Drops
+from gateway.adapters.cache.key import marks_of
 from gateway.adapters.cache.sealed import Address, Looked, Sealed
 from gateway.adapters.cache.vault import Vault
 from gateway.adapters.credential_metrics import CredentialMetrics
@@ -15,7 +16,7 @@ from gateway.domain.key import Key, Keys
 from tests.unit.adapters.cache.doubles import HOUR, KEYS, MINUTE, NOON, credential
 
 VALUE = credential("value", NOON + HOUR)
-MARK = b"storage lake"
+(MARK,) = marks_of("lake")
 
 
 def address(key: bytes = b"key", *, accepts: bool = True) -> Address[Credential]:
@@ -90,5 +91,5 @@ async def test_what_is_full_takes_nothing_and_lists_nothing(sealed, redis):
 async def test_what_was_put_is_listed_by_its_marks(sealed, redis):
     await put(sealed)
     assert len(redis.lists) == 1
-    assert await Drops(redis, Vault(KEYS))._drop(MARK) == 1
+    assert await Drops(redis, Vault(KEYS)).drop_storage("lake") == 1
     assert (await sealed.look(address())).value is None

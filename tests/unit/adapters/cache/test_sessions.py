@@ -243,7 +243,7 @@ async def test_garbage_in_redis_is_a_miss_and_replaced(new_replica, vendor, redi
     fresh = await vendor.obtain(two.sessions())
     assert await vendor.obtain(new_replica().sessions()) == fresh
     assert vendor.minted == 2
-    assert two.metrics._redis_errors.labels(RedisError.UNREADABLE)._value.get() == 1
+    assert two.redis_errors(RedisError.UNREADABLE) == 1
 
 
 async def test_what_was_minted_under_other_settings_is_not_used(new_replica, vendor):

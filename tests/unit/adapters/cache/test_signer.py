@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import secrets
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from gateway.adapters.cache.codec import Packed
 from gateway.adapters.cache.drop import Drops
+from gateway.adapters.cache.fingerprint import Fingerprint
+from gateway.adapters.cache.key import marks_of, paths_key, place_key
 from gateway.adapters.cache.promise import least_left
-from gateway.adapters.cache.replicas import Minted
+from gateway.adapters.cache.sealed import Address
+from gateway.adapters.cache.url_codec import SIGNATURES
 from gateway.adapters.cache.vault import Vault
 from gateway.adapters.credential_metrics import Outcome, RedisError
 from gateway.domain.file_path import Paths
@@ -21,7 +26,18 @@ from gateway.domain.window import URL_PARTS, Window, window_at
 from gateway.errors import Unavailable, Unsupported
 from gateway.ports import Signatures, Signer, SigningCost
 from tests.fakes.hmac_signer import HmacSigner, is_genuine, urls_of
-from tests.unit.adapters.cache.doubles import HOUR, KEYS, LEASE, MINUTE, NOON, WINDOW, Replica, settle
+from tests.unit.adapters.cache.doubles import (
+    HOUR,
+    KEYS,
+    LEASE,
+    MINUTE,
+    NOON,
+    WINDOW,
+    Replica,
+    planned,
+    settle,
+)
+from tests.waiting import eventually_async
 
 HASH, PRIVATE_KEY, CALL = SigningCost.HASH, SigningCost.PRIVATE_KEY, SigningCost.CALL
 SECOND = timedelta(seconds=1)
@@ -48,7 +64,7 @@ async def sign(signer: Signer, paths: Paths = SEGMENT, window: Window = WINDOW) 
 
 
 def unreadable(replica: Replica) -> float:
-    return float(replica.metrics._redis_errors.labels(RedisError.UNREADABLE)._value.get())
+    return replica.redis_errors(RedisError.UNREADABLE)
 
 
 def assert_genuine(signatures: Signatures, paths: Paths = SEGMENT) -> None:
@@ -451,18 +467,19 @@ async def test_an_answer_does_not_wait_for_what_is_stored(new_replica, redis):
 
 
 async def test_what_redis_is_too_slow_for_is_not_piled_up(new_replica, redis):
-    gate = asyncio.Event()
+    started: list[str] = []
 
-    async def never(*_: object) -> bool:
-        return await gate.wait()
+    async def never(name: str, *_: object) -> bool:
+        started.append(name)
+        return await asyncio.Event().wait()
 
     redis.put = never
     replica = new_replica()
     signer = replica.signer(HmacSigner(PRIVATE_KEY))
     for number in range(200):
         await sign(signer, Paths(b"%d.parquet" % number))
-    assert replica.shared.replicas is not None
-    assert len(replica.shared.replicas._puts) == 64
+    await settle()
+    assert len(started) == 64
     await replica.stop()
 
 
@@ -519,19 +536,32 @@ async def test_at_45_a_value_moved_from_another_key_is_a_miss(new_replica, each,
 async def test_at_45_signatures_of_another_number_of_files_are_a_miss(new_replica, each, redis):
     always = {"redis": "always"}
     one = new_replica(urls=always)
-    signer = one.signer(each)
-    asked = await signer._asked(TABLE, SEGMENT, WINDOW)
-    few = await sign(each, FEW)
-    await one.shared.replicas.share(signer._address(asked), lambda: minted(few))
+    await sign(one.signer(each))
     await settle()
-    assert len(redis.values) == 1
+    ((name, (genuine, _)),) = redis.values.items()
+    few = await sign(each, FEW)
+    await one.shared.replicas.sealed.put(segment_address(one), Packed(few, (b"",)), MINUTE)
+    # The value of the same name is another.
+    assert list(redis.values) == [name]
+    assert redis.values[name][0] != genuine
     two = new_replica(urls=always)
     assert_genuine(await sign(two.signer(each)))
     assert two.urls_by_source() == {"signed": 3}
+    assert unreadable(two) == 0
 
 
-async def minted(signatures: Signatures) -> Minted[Signatures]:
-    return Minted(signatures, MINUTE)
+def segment_address(replica: Replica) -> Address[Signatures]:
+    """Return the address of the signatures of ``SEGMENT``."""
+    fingerprint = Fingerprint(planned()).value
+    assert fingerprint is not None
+    place = place_key(fingerprint, replica.urls.urls.base, TABLE, WINDOW)
+    return Address(
+        key=paths_key(place, hashlib.sha256(SEGMENT.joined).digest()),
+        marks=marks_of("lake"),
+        codec=SIGNATURES,
+        accepts=lambda _: True,
+        count_wait=lambda: None,
+    )
 
 
 async def test_after_a_rotation_of_keys_nothing_is_signed_anew(new_replica, each, redis):
@@ -558,12 +588,11 @@ async def test_replicas_with_sessions_give_the_same_bytes_without_sharing_them(n
     assert [len(vendor.calls) for vendor in vendors] == [1, 1]
 
 
-async def test_a_large_page_is_remembered_too(new_replica, each):
+async def test_a_large_page_is_remembered_too(new_replica, each, redis):
     paths = Paths(b"\n".join(b"%0100d.parquet" % number for number in range(4000)), is_segment=True)
     always = {"redis": "always"}
     first = await sign(new_replica(urls=always).signer(each), paths)
-    for _ in range(20):
-        await asyncio.sleep(0.01)
+    await eventually_async(lambda: redis.values)
     two = new_replica(urls=always)
     assert await sign(two.signer(each), paths) == first
     assert two.urls_by_source() == {"redis": 4000}
