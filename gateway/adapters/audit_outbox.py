@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 from gateway.adapters.audit_disk import LocalDisk, LocalLock
@@ -29,24 +30,33 @@ class Waiting:
 
 
 class Outbox:
-    """Blocks; its methods raise ``OSError`` when the disk does not obey."""
+    """Blocks; its methods raise ``OSError`` when the disk does not obey.
+
+    A cancelled task leaves its call running in a thread, so calls that take or release the lock take turns.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._disk = LocalDisk(directory)
         self._lock: LocalLock | None = None
+        self._threads = Lock()
 
     def take(self) -> bool:
-        """Tell whether this process is the one that ships from the directory, and become it if none is."""
-        if self._lock is not None and self._lock.held():
-            return True
-        self.release()
-        if not self._directory.exists():
-            return False
-        self._lock = self._disk.lock(_LOCK)
-        return self._lock is not None
+        """True if this process ships from the directory; it takes the lock if no other process holds it."""
+        with self._threads:
+            if self._lock is not None and self._lock.held():
+                return True
+            self._release()
+            if not self._directory.exists():
+                return False
+            self._lock = self._disk.lock(_LOCK)
+            return self._lock is not None
 
     def release(self) -> None:
+        with self._threads:
+            self._release()
+
+    def _release(self) -> None:
         if self._lock is not None:
             self._lock.release()
             self._lock = None

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import fcntl
+from concurrent.futures import ThreadPoolExecutor, wait
+from threading import Event
+
 import pytest
 
 from gateway.adapters.audit_outbox import Outbox
@@ -38,6 +42,28 @@ def test_lock_that_was_removed_is_taken_again(tmp_path):
     (tmp_path / "shipping.lock").unlink()
     assert outbox.take()
     assert not Outbox(tmp_path).take()
+
+
+def test_second_thread_that_takes_the_lock_meanwhile_has_it_too(tmp_path, monkeypatch):
+    locked, go_on = Event(), Event()
+    flock = fcntl.flock
+
+    def pause_after_locking(descriptor, operation):
+        flock(descriptor, operation)
+        locked.set()
+        go_on.wait(60)
+
+    monkeypatch.setattr(fcntl, "flock", pause_after_locking)
+    outbox = Outbox(tmp_path)
+    with ThreadPoolExecutor() as threads:
+        first = threads.submit(outbox.take)
+        locked.wait(60)
+        second = threads.submit(outbox.take)
+        wait([second], timeout=0.1)
+        go_on.set()
+
+    assert first.result()
+    assert second.result()
 
 
 def test_directory_that_is_not_there_yet_has_nothing_to_ship(tmp_path):
