@@ -75,7 +75,8 @@ class _Watcher:
 
     async def write(self, message: health_pb2.HealthCheckResponse) -> None:
         await self._context.write(message)
-        if self._servicer.is_stopping:
+        # The process may begin to stop while SERVING is written: NOT_SERVING is still to come.
+        if self._servicer.is_stopping and message.status != health_pb2.HealthCheckResponse.SERVING:
             raise _ToldOfTheEndError
 
 
