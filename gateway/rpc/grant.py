@@ -29,10 +29,19 @@ _REQUIRED: Final = ("iss", "aud", "sub", "iat", "exp")
 class GrantVerifier:
     """Believes grants that the catalog signed for one service, and remembers those until they expire."""
 
-    def __init__(self, public_keys: Mapping[str, Ed25519PublicKey], audience: Audience, clock: Clock) -> None:
+    def __init__(
+        self,
+        public_keys: Mapping[str, Ed25519PublicKey],
+        audience: Audience,
+        clock: Clock,
+        *,
+        capacity: int = _MAX_REMEMBERED,
+    ) -> None:
         self._public_keys = dict(public_keys)
         self._audience = audience
         self._clock = clock
+        # How many grants are cached.
+        self._capacity = capacity
         self._remembered: dict[str, Grant] = {}
 
     def verify(self, token: str) -> Grant:
@@ -74,7 +83,7 @@ class GrantVerifier:
         )
 
     def _remember(self, token: str, grant: Grant) -> None:
-        if token not in self._remembered and len(self._remembered) >= _MAX_REMEMBERED:
+        if token not in self._remembered and len(self._remembered) >= self._capacity:
             # The first in is the first to expire, or nearly.
             del self._remembered[next(iter(self._remembered))]
         self._remembered[token] = grant

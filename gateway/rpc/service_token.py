@@ -43,9 +43,18 @@ class ServiceTokens:
     each of them could use it at the others.
     """
 
-    def __init__(self, directory: ServiceDirectory, clock: Clock) -> None:
+    def __init__(
+        self,
+        directory: ServiceDirectory,
+        clock: Clock,
+        *,
+        max_keys: int = _MAX_KEYS,
+        max_tokens: int = _MAX_TOKENS,
+    ) -> None:
         self._directory = directory
         self._clock = clock
+        self._max_keys = max_keys
+        self._max_tokens = max_tokens
         self._keys: dict[str, PublicKey] = {}
         # Claims of tokens that were verified for an audience, with the key that did: callers send the same
         # one for minutes.
@@ -72,7 +81,7 @@ class ServiceTokens:
         verified_with, claims = self._verified_claims.get((audience, token), ("", {}))
         if verified_with not in pems:
             pem, claims = self._verify(token, audience, pems)
-            if len(self._verified_claims) >= _MAX_TOKENS:
+            if len(self._verified_claims) >= self._max_tokens:
                 del self._verified_claims[next(iter(self._verified_claims))]
             self._verified_claims[audience, token] = pem, claims
         return claims
@@ -87,7 +96,7 @@ class ServiceTokens:
     def _key(self, pem: str) -> PublicKey:
         key = self._keys.get(pem)
         if key is None:
-            if len(self._keys) >= _MAX_KEYS:
+            if len(self._keys) >= self._max_keys:
                 self._keys.clear()
             key = self._keys[pem] = _parse_key(pem)
         return key

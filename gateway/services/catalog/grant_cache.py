@@ -28,9 +28,11 @@ class SignedGrant:
 class GrantCache:
     """Makes grants, one for all who ask for the same within a few seconds."""
 
-    def __init__(self, signer: GrantSigner, clock: Clock) -> None:
+    def __init__(self, signer: GrantSigner, clock: Clock, *, capacity: int = _MAX_KEPT) -> None:
         self._signer = signer
         self._clock = clock
+        # How many grants are cached.
+        self._capacity = capacity
         self._signed: dict[_Key, SignedGrant] = {}
 
     def find_or_sign(self, asker: Asker, table: Table, generation: str, audience: Audience) -> SignedGrant:
@@ -69,6 +71,6 @@ class GrantCache:
 
     def _keep(self, key: _Key, signed: SignedGrant) -> None:
         self._signed.pop(key, None)
-        if len(self._signed) >= _MAX_KEPT:
+        if len(self._signed) >= self._capacity:
             del self._signed[next(iter(self._signed))]
         self._signed[key] = signed

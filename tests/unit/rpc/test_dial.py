@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import pytest
+from grpc import aio
 
 from gateway.errors import InvalidArgument
-from gateway.rpc.dial import _target
+from gateway.rpc.dial import dial
 
 
 @pytest.mark.parametrize(
@@ -16,12 +17,16 @@ from gateway.rpc.dial import _target
         (("[::1]:1", "[::1]:2"), "ipv6:[::1]:1,[::1]:2", "[::1]"),
     ],
 )
-def test_one_target_stands_for_all_addresses(addresses, target, authority):
-    assert _target(addresses) == (target, authority)
+def test_one_target_stands_for_all_addresses(addresses, target, authority, monkeypatch):
+    opened = []
+    monkeypatch.setattr(aio, "insecure_channel", lambda target, options: opened.append((target, options)))
+    dial(addresses, None)
+    ((actual, options),) = opened
+    assert (actual, dict(options).get("grpc.default_authority", "")) == (target, authority)
 
 
 def test_names_and_mixtures_are_refused():
     with pytest.raises(InvalidArgument, match="dns:///"):
-        _target(("a:1", "b:1"))
+        dial(("a:1", "b:1"), None)
     with pytest.raises(InvalidArgument, match="mix"):
-        _target(("127.0.0.1:1", "[::1]:1"))
+        dial(("127.0.0.1:1", "[::1]:1"), None)

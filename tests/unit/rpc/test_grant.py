@@ -5,6 +5,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import jwt
 import pytest
@@ -18,7 +19,6 @@ from gateway.domain.location import parse_location
 from gateway.domain.name import TableName
 from gateway.domain.table import AccessMode
 from gateway.errors import Unauthenticated
-from gateway.rpc import grant as module
 from gateway.rpc.grant import GrantVerifier, from_claims, to_claims
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -61,8 +61,8 @@ def verifier(clock) -> GrantVerifier:
     return verifier_at(clock)
 
 
-def verifier_at(clock: Clock, audience: Audience = Audience.PRESIGN) -> GrantVerifier:
-    return GrantVerifier({"k1": KEY.public_key()}, audience, clock)
+def verifier_at(clock: Clock, audience: Audience = Audience.PRESIGN, **options: int) -> GrantVerifier:
+    return GrantVerifier({"k1": KEY.public_key()}, audience, clock, **options)
 
 
 def sign(claims: dict[str, Any], key: Any = KEY, algorithm: str = "EdDSA", **headers: Any) -> str:
@@ -128,11 +128,16 @@ def test_a_grant_holds_until_it_expires_and_not_a_moment_longer(verifier, clock)
         verifier.verify(token)
 
 
-def test_a_grant_that_is_expired_when_first_seen_is_refused(verifier, clock):
+def test_a_grant_that_is_expired_when_first_seen_is_refused_and_not_cached(clock):
+    verifier = verifier_at(clock, capacity=1)
+    later = sign(
+        to_claims(replace(GRANT, expires_at=NOON + timedelta(seconds=61)), NOON + timedelta(seconds=1))
+    )
     clock.now = GRANT.expires_at
+    cached = verifier.verify(later)
     with pytest.raises(Unauthenticated, match="expired"):
         verifier.verify(sign(CLAIMS))
-    assert not verifier._remembered
+    assert verifier.verify(later) is cached
 
 
 def test_a_catalog_whose_clock_is_five_seconds_ahead_is_believed_and_six_are_not(verifier, clock):
@@ -323,28 +328,34 @@ def test_a_refusal_says_nothing_of_what_was_presented(verifier):
     assert not any(word in caught.value.message for word in ("acme", "bucket", "k1", "ignature"))
 
 
-def test_a_grant_is_verified_once_and_remembered(verifier):
+def test_a_grant_is_verified_once_and_cached(verifier, monkeypatch):
+    decode = Mock(wraps=jwt.decode)
+    monkeypatch.setattr(jwt, "decode", decode)
     token = sign(CLAIMS)
     first = verifier.verify(token)
-    verifier._public_keys.clear()
     assert verifier.verify(token) is first
-    with pytest.raises(Unauthenticated):
-        verifier.verify(sign_with(start=4))
+    assert decode.call_count == 1
+    verifier.verify(sign_with(start=4))
+    assert decode.call_count == 2
 
 
-def test_a_refusal_is_not_remembered_as_a_grant(verifier):
+def test_a_refused_token_is_not_cached_as_a_grant(clock):
+    verifier = verifier_at(clock, capacity=1)
+    cached = verifier.verify(sign(CLAIMS))
     token = sign(CLAIMS, OTHER_KEY)
     for _ in range(2):
         with pytest.raises(Unauthenticated):
             verifier.verify(token)
-    assert not verifier._remembered
+    assert verifier.verify(sign(CLAIMS)) is cached
 
 
-def test_only_so_many_grants_are_remembered_and_the_oldest_is_forgotten_first(verifier, monkeypatch):
-    monkeypatch.setattr(module, "_MAX_REMEMBERED", 3)
+def test_cached_grants_beyond_the_capacity_evict_the_oldest(clock):
+    verifier = verifier_at(clock, capacity=3)
     tokens = [sign_with(start=number) for number in range(5)]
-    for token in tokens:
-        verifier.verify(token)
-        verifier.verify(token)
-    assert list(verifier._remembered) == tokens[2:]
-    assert verifier.verify(tokens[0]) == replace(GRANT, start_version=0)
+    grants = [verifier.verify(token) for token in tokens for _ in range(2)][::2]
+    for token, grant in list(zip(tokens, grants, strict=True))[2:]:
+        assert verifier.verify(token) is grant
+    for token, grant in list(zip(tokens, grants, strict=True))[:2]:
+        fresh = verifier.verify(token)
+        assert fresh == grant
+        assert fresh is not grant

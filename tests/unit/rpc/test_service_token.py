@@ -4,19 +4,19 @@ import base64
 import json
 from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.asymmetric.ed448 import Ed448PrivateKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.domain.principal import Principal, PrincipalKind
 from gateway.errors import Unauthenticated
-from gateway.rpc import service_token as module
 from gateway.rpc.service_token import ServiceTokens
 from tests.fakes.catalog_store import FakeCatalogStore
 from tests.unit.services.catalog.calls import NOON, FakeClock
@@ -39,9 +39,9 @@ def pems_of(*keys: Any) -> tuple[str, ...]:
     return tuple(pem_of(key) for key in keys)
 
 
-def tokens_of(*keys: Any, pem: str = "") -> ServiceTokens:
+def tokens_of(*keys: Any, pem: str = "", clock: FakeClock | None = None, **options: int) -> ServiceTokens:
     store = FakeCatalogStore(service_keys={"lineage": (LINEAGE, (pem,) if pem else pems_of(*keys))})
-    return ServiceTokens(store, FakeClock())
+    return ServiceTokens(store, clock or FakeClock(), **options)
 
 
 def sign(key: Any, algorithm: str, **changes: Any) -> str:
@@ -128,11 +128,11 @@ async def test_a_token_at_the_edge_of_its_time_is_believed(changes):
 
 
 async def test_a_token_that_would_live_for_days_is_believed_for_an_hour():
-    tokens = tokens_of(EDDSA)
+    clock = FakeClock()
+    tokens = tokens_of(EDDSA, clock=clock)
     token = sign(EDDSA, "EdDSA", exp=NOW + 90 * 86400)
     assert (await tokens.identify(token, PRESIGN)).principal == LINEAGE
-    assert isinstance(tokens._clock, FakeClock)
-    tokens._clock.now += timedelta(hours=1, seconds=1)
+    clock.now += timedelta(hours=1, seconds=1)
     with pytest.raises(Unauthenticated):
         await tokens.identify(token, PRESIGN)
 
@@ -243,15 +243,24 @@ async def test_a_key_that_was_taken_from_the_list_verifies_no_more():
         await tokens.identify(token, PRESIGN)
 
 
-async def test_only_so_many_parsed_keys_are_kept(monkeypatch):
-    monkeypatch.setattr(module, "_MAX_KEYS", 2)
+async def test_parsed_keys_are_cached_up_to_their_maximum(monkeypatch):
+    parse = Mock(wraps=load_pem_public_key)
+    monkeypatch.setattr("gateway.rpc.service_token.load_pem_public_key", parse)
     store = FakeCatalogStore()
-    tokens = ServiceTokens(store, FakeClock())
-    for _ in range(5):
-        key = Ed25519PrivateKey.generate()
+    tokens = ServiceTokens(store, FakeClock(), max_keys=2)
+    keys = [Ed25519PrivateKey.generate() for _ in range(5)]
+
+    async def parses_for(key: Ed25519PrivateKey, jti: str) -> int:
+        before = parse.call_count
         store.service_keys["lineage"] = (LINEAGE, pems_of(key))
-        assert (await tokens.identify(sign(key, "EdDSA"), PRESIGN)).principal == LINEAGE
-    assert len(tokens._keys) <= 2
+        # Each token is another: none is verified already.
+        assert (await tokens.identify(sign(key, "EdDSA", jti=jti), PRESIGN)).principal == LINEAGE
+        return parse.call_count - before
+
+    for key in keys:
+        assert [await parses_for(key, jti) for jti in ("1", "2")] == [1, 0]
+    # Newest first, so that none is evicted before its turn: three at least of five were.
+    assert sum([await parses_for(key, "3") for key in reversed(keys)]) >= 3
 
 
 async def test_a_token_that_was_verified_before_is_refused_once_its_key_is_another():
@@ -277,11 +286,17 @@ async def test_a_token_that_was_verified_before_still_expires():
         await tokens.identify(token, PRESIGN)
 
 
-async def test_as_many_tokens_are_remembered_as_there_is_room_for(monkeypatch):
-    monkeypatch.setattr(module, "_MAX_TOKENS", 2)
-    tokens = tokens_of(EDDSA)
+async def test_verified_tokens_are_cached_up_to_their_maximum(monkeypatch):
+    decode = Mock(wraps=jwt.decode)
+    monkeypatch.setattr(jwt, "decode", decode)
+    tokens = tokens_of(EDDSA, max_tokens=2)
+    signed = [sign(EDDSA, "EdDSA", jti=str(number)) for number in range(5)]
 
-    for number in range(5):
-        assert (await tokens.identify(sign(EDDSA, "EdDSA", jti=str(number)), PRESIGN)).principal == LINEAGE
+    async def verified(token: str) -> int:
+        decode.reset_mock()
+        assert (await tokens.identify(token, PRESIGN)).principal == LINEAGE
+        # The subject is read without a key, to find the service.
+        return sum(len(call.args) > 1 for call in decode.call_args_list)
 
-    assert len(tokens._verified_claims) == 2
+    assert [await verified(token) for token in signed] == [1] * 5
+    assert [await verified(token) for token in reversed(signed)] == [0, 0, 1, 1, 1]

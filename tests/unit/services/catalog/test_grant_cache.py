@@ -12,7 +12,6 @@ from gateway.domain.name import TableName
 from gateway.domain.principal import Principal, PrincipalKind
 from gateway.domain.table import AccessMode, Table
 from gateway.rpc.grant import GrantVerifier
-from gateway.services.catalog import grant_cache as module
 from gateway.services.catalog.callers import Asker
 from gateway.services.catalog.grant_cache import LEAST_LEFT, GrantCache
 from gateway.services.catalog.grant_signer import GrantSigner
@@ -131,13 +130,15 @@ def test_another_question_has_another_answer(cache, signer, asker, table, genera
     assert len(signer.signed) == 2
 
 
-def test_only_so_many_are_kept_and_the_oldest_goes_first(cache, signer, clock, monkeypatch):
-    monkeypatch.setattr(module, "_MAX_KEPT", 2)
+def test_cached_grants_beyond_the_capacity_evict_the_oldest(signer, clock):
+    cache = GrantCache(signer, clock, capacity=2)
     for generation in ("g1", "g2", "g3", "g3", "g2"):
         cache.find_or_sign(ASKER, TABLE, generation, Audience.SNAPSHOT)
     assert [grant.generation for grant in signer.signed] == ["g1", "g2", "g3"]
-    cache.find_or_sign(ASKER, TABLE, "g1", Audience.SNAPSHOT)
-    assert len(cache._signed) == 2
+    for generation in ("g1", "g3", "g2"):
+        cache.find_or_sign(ASKER, TABLE, generation, Audience.SNAPSHOT)
+    # g1 evicted g2, the oldest; g3 stayed.
+    assert [grant.generation for grant in signer.signed] == ["g1", "g2", "g3", "g1", "g2"]
 
 
 def test_a_signed_grant_does_not_show_its_token(cache):
