@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -14,10 +15,14 @@ def main() -> NoReturn:
     _end_when_asked()
     # Before grpc is imported: its core would otherwise write its own notes to our log.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    # Before pydantic is imported: it would search every installed package for plugins.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    # Collections during imports take time and find no garbage.
+    gc.disable()
     from gateway.commands import dispatch  # noqa: PLC0415 -- see above
 
     try:
-        status: object = dispatch(sys.argv[1:], dict(os.environ))
+        status: object = dispatch(sys.argv[1:], dict(os.environ), on_import=_start_collecting)
     except SystemExit as exc:
         # How argparse ends, after --help and after wrong usage.
         status = exc.code
@@ -39,6 +44,12 @@ def leave(status: int) -> NoReturn:
     with suppress(AttributeError, OSError, ValueError):
         sys.stderr.flush()
     os._exit(status)
+
+
+def _start_collecting() -> None:
+    # Imported objects live as long as the process: no later collection traverses them.
+    gc.freeze()
+    gc.enable()
 
 
 def _end_when_asked() -> None:

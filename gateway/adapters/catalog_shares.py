@@ -5,18 +5,20 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from gateway.adapters.catalog_index import ShareIndex, Sorted, sort_items
 from gateway.config.checks.storage import location_or_none
 from gateway.config.faults import Fault
 from gateway.config.schema import SchemaConfig, ShareConfig, TableConfig, ViewConfig
-from gateway.config.views.compiling import Compiled
 from gateway.domain.location import Location, parse_location
 from gateway.domain.name import TableName, fold
 from gateway.domain.table import AccessMode, Schema, Share, Table
 from gateway.domain.view import Source, View
 from gateway.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from gateway.config.views.compiling import Compiled
 
 # Ids of what the configuration gives none: the same for the same name, on every replica and for ever.
 _NAMESPACE: Final = uuid.UUID("6f1f3f0e-8a55-5c0b-9d0e-2f3a4f6c7b19")

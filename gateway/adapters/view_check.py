@@ -11,7 +11,7 @@ from gateway.config.checks.storage import location_or_none
 from gateway.config.faults import Fault
 from gateway.config.path import format_path
 from gateway.config.report import Report
-from gateway.config.schema import Config, ServiceName
+from gateway.config.schema import Config
 from gateway.config.views.compiling import Views
 from gateway.domain.location import Location
 from gateway.domain.name import TableName
@@ -23,12 +23,6 @@ class ViewCheck:
     faults: tuple[Fault, ...] = ()
     # Of tables that could not be read: whether they have the columns will show.
     warnings: tuple[str, ...] = ()
-
-
-def reads_tables(config: Config) -> bool:
-    """Tell whether this process has views to check, and may read logs."""
-    has_views = any(schema.views for share in config.shares for schema in share.schemas)
-    return has_views and ServiceName.SNAPSHOT in config.services.run
 
 
 async def check_view_columns(config: Config, storages: Storages) -> ViewCheck:

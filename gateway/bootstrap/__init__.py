@@ -6,8 +6,8 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -16,11 +16,9 @@ from grpc import aio
 
 from gateway.adapters.audit_log import AuditSettings, LenientAuditLog, audit_log
 from gateway.adapters.audit_shipping import Shipping
-from gateway.adapters.cache.process import Signing, open_cache
 from gateway.adapters.caller_metrics import PrometheusCallerMetrics
 from gateway.adapters.catalog_yaml import YamlCatalog, build_index
 from gateway.adapters.certificate_metrics import CertificateMetrics
-from gateway.adapters.credential_metrics import CredentialMetrics
 from gateway.adapters.job_queue import StateJobQueue
 from gateway.adapters.keyring import Keyring, open_keyring
 from gateway.adapters.loop_lag import measured_loop
@@ -29,25 +27,24 @@ from gateway.adapters.ops_server import serve_ops
 from gateway.adapters.queue_watch import watched_queue
 from gateway.adapters.service_metrics import ServiceMetrics
 from gateway.adapters.state import open_state
+from gateway.adapters.storage_check import FindVendor
 from gateway.adapters.storage_plan import LocalRoots, covering_storages
 from gateway.adapters.storages import OpenStorages, StorageProcess
 from gateway.adapters.token_metrics import TokenMetrics
-from gateway.adapters.url_metrics import UrlMetrics
-from gateway.adapters.view_check import check_view_columns, reads_tables
+from gateway.adapters.vendors import find_vendor
 from gateway.adapters.work_metrics import PrometheusQueueMetrics
 from gateway.bootstrap.certificates import ServicesCertificates, show_redis_certificate
 from gateway.bootstrap.departure import Departure
-from gateway.bootstrap.edge import EdgeParts, Rates, public_url, serve_edge
 from gateway.bootstrap.given import Given, Operations
 from gateway.bootstrap.landing import audit_directory, shipping
 from gateway.bootstrap.readiness import Readiness, missing
-from gateway.bootstrap.reload import Reloader
+from gateway.bootstrap.reload import Rates, Reloader
 from gateway.bootstrap.renewal import Renewals, signatures
 from gateway.bootstrap.replica import replica_name
 from gateway.bootstrap.services import WIRE_NAMES, Parts, build_service
 from gateway.config.faults import ConfigError
 from gateway.config.load import Loaded
-from gateway.config.schema import Config, ServiceName, has_views
+from gateway.config.schema import Config, ServiceName, has_views, public_url, reads_tables
 from gateway.domain.audit import AuditEvent
 from gateway.domain.key import Purpose
 from gateway.errors import Internal
@@ -119,6 +116,8 @@ class _Process:
         self._rates = Rates(config)
         self._renewals = Renewals(CertificateMetrics(self._metrics.registry))
         self._checking: asyncio.Task[None] | None = None
+        # Each lookup reads the metadata of every installed package.
+        self._find: FindVendor = cache(find_vendor)
         self._run = [name for name in ServiceName if name in config.services.run]
 
     @property
@@ -138,7 +137,9 @@ class _Process:
             TokenMetrics(self._metrics.registry, self._catalog.token_expiries, utcnow)
         self._roots = LocalRoots(config)
         self._storages = await self._open_storages(config)
-        self._state = await self._stack.enter_async_context(open_state(config, self._storages))
+        self._state = await self._stack.enter_async_context(
+            open_state(config, self._storages, find=self._find)
+        )
         self._has_views = has_views(config)
         if ServiceName.CATALOG in self._run and self._has_views:
             await self._state.prove_at_start()
@@ -240,6 +241,8 @@ class _Process:
     async def start_edge(self, channels: Mapping[ServiceName, aio.Channel]) -> str:
         if ServiceName.EDGE not in self._run:
             return ""
+        from gateway.bootstrap.edge import EdgeParts, serve_edge  # noqa: PLC0415 -- only where the edge runs
+
         parts = EdgeParts(
             config=self._config,
             keyring=self._keyring,
@@ -294,6 +297,8 @@ class _Process:
             await _cancelled(self._checking)
 
     async def _tell_of_views(self, config: Config) -> None:
+        from gateway.adapters.view_check import check_view_columns  # noqa: PLC0415 -- only for views
+
         try:
             checked = await check_view_columns(config, self._storages)
         except Exception:
@@ -323,22 +328,16 @@ class _Process:
         keys = self._keyring.keys(Purpose.LOCAL_URL) if ServiceName.PRESIGN in self._run else None
         settings = StorageProcess(public_url=public_url(config), url_keys=keys, grace=config.grace)
         if _ISSUING.isdisjoint(self._run):
-            return await self._stack.enter_async_context(OpenStorages(self._storage_config(config), settings))
-        metrics = CredentialMetrics(self._metrics.registry)
-        cache = await self._stack.enter_async_context(
-            open_cache(config.cache, self._keyring.keys(Purpose.SEALING), metrics, self._signing(settings))
-        )
-        settings = replace(settings, metrics=metrics, remember=cache.storage)
-        storages = await self._stack.enter_async_context(OpenStorages(self._storage_config(config), settings))
-        # What is asked of a storage in the background ends before the storage is closed.
-        self._stack.push_async_callback(cache.stop)
-        return storages
+            storages = OpenStorages(self._storage_config(config), settings, find=self._find)
+            return await self._stack.enter_async_context(storages)
+        from gateway.bootstrap.storages import cached_storages  # noqa: PLC0415 -- only where it is used
 
-    def _signing(self, settings: StorageProcess) -> Signing | None:
-        if settings.url_keys is None:
-            return None
-        metrics = UrlMetrics(self._metrics.registry)
-        return Signing(metrics=metrics, public_url=settings.public_url, url_keys=settings.url_keys)
+        sealing = self._keyring.keys(Purpose.SEALING)
+        return await self._stack.enter_async_context(
+            cached_storages(
+                self._storage_config(config), settings, sealing, self._metrics.registry, find=self._find
+            )
+        )
 
     async def _open_shipping(self) -> Shipping | None:
         """Before the audit log, so that its last segment is closed when shipping ends."""

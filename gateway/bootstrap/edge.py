@@ -18,10 +18,10 @@ from gateway.adapters.certificate import RenewableContext, certificate_files
 from gateway.adapters.keyring import Keyring
 from gateway.adapters.metrics import PrometheusMetrics
 from gateway.adapters.storage_plan import LocalRoots
+from gateway.bootstrap.reload import Rates
 from gateway.bootstrap.renewal import Renewals, signatures
-from gateway.config.schema import Config, RateConfig, ServiceName, SslConfig
+from gateway.config.schema import Config, ServiceName, SslConfig, public_url
 from gateway.domain.key import Purpose
-from gateway.domain.rate import Rate
 from gateway.edge.app import build
 from gateway.edge.handlers.files import FilesHandler
 from gateway.edge.server import Limits, Listen, close_connections, serve
@@ -31,20 +31,6 @@ from gateway.v1.catalog_pb2_grpc import CatalogStub
 from gateway.v1.presign_pb2_grpc import PresignStub
 from gateway.v1.snapshot_pb2_grpc import SnapshotStub
 from gateway.v1.vending_pb2_grpc import VendingStub
-
-
-class Rates:
-    """The rate of each recipient, which a reload replaces."""
-
-    def __init__(self, config: Config) -> None:
-        self.replace(config)
-
-    def replace(self, config: Config) -> None:
-        self._default = _rate(config.limits.rate)
-        self._own = {entry.name: _rate(entry.rate) for entry in config.recipients if entry.rate is not None}
-
-    def __call__(self, recipient: str) -> Rate:
-        return self._own.get(recipient, self._default)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,15 +78,6 @@ def _renewed_context(settings: SslConfig, parts: EdgeParts) -> ssl.SSLContext:
     return context.listening
 
 
-def public_url(config: Config) -> str:
-    """Return what recipients put before ``/shares``."""
-    if config.public_url:
-        return config.public_url.rstrip("/")
-    scheme = "http" if config.ssl is None else "https"
-    host = f"[{config.host}]" if ":" in config.host else config.host
-    return f"{scheme}://{host}:{config.port}{config.endpoint}".rstrip("/")
-
-
 def edge_settings(config: Config, rates: Rates) -> EdgeSettings:
     """Return what the configuration says of the REST edge."""
     return EdgeSettings(
@@ -145,7 +122,3 @@ def _limits(config: Config) -> Limits:
         keep_alive=config.http.keep_alive,
         max_connections=config.http.max_connections,
     )
-
-
-def _rate(config: RateConfig) -> Rate:
-    return Rate(requests_per_second=config.requests_per_second, burst=config.burst)

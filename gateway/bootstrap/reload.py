@@ -12,7 +12,8 @@ from typing import Final
 from gateway.adapters.metrics import PrometheusMetrics
 from gateway.config.faults import ConfigError
 from gateway.config.load import Loaded
-from gateway.config.schema import Config
+from gateway.config.schema import Config, RateConfig
+from gateway.domain.rate import Rate
 from gateway.errors import GatewayError
 
 _INTERVAL: Final = 2.0
@@ -109,6 +110,20 @@ class Reloader:
         self._metrics.count_refused_reload()
 
 
+class Rates:
+    """The rate limit of each recipient; a reload replaces them all."""
+
+    def __init__(self, config: Config) -> None:
+        self.replace(config)
+
+    def replace(self, config: Config) -> None:
+        self._default = _rate(config.limits.rate)
+        self._own = {entry.name: _rate(entry.rate) for entry in config.recipients if entry.rate is not None}
+
+    def __call__(self, recipient: str) -> Rate:
+        return self._own.get(recipient, self._default)
+
+
 def file_signature(file: Path) -> Signature:
     # A ConfigMap's file is a link that is moved: the inode changes, the time may not.
     try:
@@ -131,3 +146,7 @@ def _fixed_changes(taken: Config, new: Config) -> list[str]:
     fields = Config.model_fields
     changed = [name for name in fields if name not in _LIVE and getattr(taken, name) != getattr(new, name)]
     return [fields[name].alias or name for name in changed]
+
+
+def _rate(config: RateConfig) -> Rate:
+    return Rate(requests_per_second=config.requests_per_second, burst=config.burst)

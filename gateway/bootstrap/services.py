@@ -1,4 +1,5 @@
-"""Builds the gRPC services that a process runs."""
+"""Builds the gRPC services that a process runs, and imports no other service."""
+# ruff: noqa: PLC0415
 
 from __future__ import annotations
 
@@ -11,29 +12,11 @@ from grpc import aio
 from prometheus_client import CollectorRegistry
 
 from gateway.adapters.keyring import Keyring
-from gateway.adapters.snapshot_metrics import PrometheusSnapshotMetrics
 from gateway.config.schema import Config, ServiceName
 from gateway.domain.grant import Audience
 from gateway.domain.key import Purpose
 from gateway.ports import AuditLog, CatalogStore, Clock, Jobs, StateStore, Storages
 from gateway.rpc.grant import GrantVerifier
-from gateway.services.catalog.grant_signer import GrantSigner
-from gateway.services.catalog.queries import Queries
-from gateway.services.catalog.servicer import CatalogServicer
-from gateway.services.catalog.showings import Showings
-from gateway.services.catalog.views import Views
-from gateway.services.presign.servicer import PresignServicer
-from gateway.services.snapshot.answer.rendered import RenderedPages
-from gateway.services.snapshot.change_query import ChangeQueries
-from gateway.services.snapshot.fault_log import FaultLog
-from gateway.services.snapshot.file_query import FileQueries, HintSettings
-from gateway.services.snapshot.index.shelf import MEMORY, IndexShelf
-from gateway.services.snapshot.paging import PageLimits
-from gateway.services.snapshot.servicer import SnapshotServicer
-from gateway.services.snapshot.state.index_loading import IndexLoader
-from gateway.services.snapshot.state.store import SnapshotStore
-from gateway.services.snapshot.token import FileTokens
-from gateway.services.vending.servicer import VendingServicer
 from gateway.v1 import catalog_pb2_grpc, presign_pb2_grpc, snapshot_pb2_grpc, vending_pb2_grpc
 
 # Their names on the wire, for health and reflection.
@@ -69,63 +52,37 @@ def build_service(name: ServiceName, parts: Parts) -> Register:
 
 
 def _catalog(parts: Parts) -> Register:
+    from gateway.services.catalog.grant_signer import GrantSigner
+    from gateway.services.catalog.queries import Queries
+    from gateway.services.catalog.servicer import CatalogServicer
+    from gateway.services.catalog.showings import Showings
+    from gateway.services.catalog.views import Views
+
+    page_keys = parts.keyring.keys(Purpose.LIST_PAGE)
     key_id, private_key = parts.keyring.grant_private()
     servicer = CatalogServicer(
         store=parts.catalog,
         signer=GrantSigner(key_id, private_key, parts.clock),
-        page_keys=parts.keyring.keys(Purpose.LIST_PAGE),
-        views=_views(parts),
+        page_keys=page_keys,
+        views=Views(
+            Showings(parts.state, parts.jobs, parts.clock), Queries(parts.state, page_keys, parts.clock)
+        ),
         audit=parts.audit,
         clock=parts.clock,
     )
     return _adder(catalog_pb2_grpc.add_CatalogServicer_to_server, servicer)
 
 
-def _views(parts: Parts) -> Views:
-    keys = parts.keyring.keys(Purpose.LIST_PAGE)
-    showings = Showings(parts.state, parts.jobs, parts.clock)
-    return Views(showings, Queries(parts.state, keys, parts.clock))
-
-
 def _snapshot(parts: Parts) -> Register:
-    config = parts.config
-    metrics = PrometheusSnapshotMetrics(parts.registry)
-    memory = config.snapshots.memory
-    shelf = IndexShelf(parts.state, metrics, memory=min(MEMORY, memory // 8))
-    store = SnapshotStore(memory=memory, clock=parts.clock, metrics=metrics, indexes=IndexLoader(shelf))
-    tokens = FileTokens(
-        page_keys=parts.keyring.keys(Purpose.FILE_PAGE),
-        refresh_keys=parts.keyring.keys(Purpose.REFRESH),
-        page_life=timedelta(milliseconds=config.query_table_page_token_ttl_ms),
-        refresh_life=timedelta(milliseconds=config.refresh_token_ttl_ms),
-        clock=parts.clock,
-    )
-    limits = PageLimits(files=config.query_table_page_size_limit)
-    servicer = SnapshotServicer(
-        storages=parts.storages,
-        verifier=_verifier(parts, Audience.SNAPSHOT),
-        store=store,
-        files=FileQueries(
-            store=store,
-            tokens=tokens,
-            limits=limits,
-            hints=_hint_settings(config),
-            rendered=RenderedPages(config.snapshots.lines, metrics),
-            metrics=metrics,
-        ),
-        changes=ChangeQueries(store=store, tokens=tokens, limits=limits),
-        faults=FaultLog(parts.clock),
-    )
+    from gateway.bootstrap.snapshot import build_snapshot
+
+    servicer = build_snapshot(parts, _verifier(parts, Audience.SNAPSHOT))
     return _adder(snapshot_pb2_grpc.add_SnapshotServicer_to_server, servicer)
 
 
-def _hint_settings(config: Config) -> HintSettings:
-    # The reference server has a key for each of its two ways to evaluate JSON; here there is one way.
-    json = config.evaluate_json_predicate_hints or config.evaluate_json_predicate_hints_v2
-    return HintSettings(sql=config.evaluate_predicate_hints, json=json)
-
-
 def _presign(parts: Parts) -> Register:
+    from gateway.services.presign.servicer import PresignServicer
+
     servicer = PresignServicer(
         storages=parts.storages,
         verifier=_verifier(parts, Audience.PRESIGN),
@@ -136,6 +93,8 @@ def _presign(parts: Parts) -> Register:
 
 
 def _vending(parts: Parts) -> Register:
+    from gateway.services.vending.servicer import VendingServicer
+
     servicer = VendingServicer(
         storages=parts.storages, verifier=_verifier(parts, Audience.VENDING), clock=parts.clock
     )

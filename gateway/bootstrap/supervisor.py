@@ -59,15 +59,18 @@ def pause_after(deaths: int) -> timedelta:
     return min(_FIRST_PAUSE * (1 << min(deaths - 1, 10)), _LONGEST_PAUSE)
 
 
-def worst_states(reports: Iterable[Mapping[str, str]]) -> Mapping[str, str]:
+def worst_states(reports: Iterable[Mapping[str, str]], *, has_started: bool = False) -> Mapping[str, str]:
     """Return the worst state of each service over the workers' reports.
 
     A failure outranks start-up: a worker that restarts during an outage must not make the process unready.
+    After the process has started, a worker in start-up counts only if no other worker says more.
     """
+    start_up = 0 if has_started else 2
+    ranks = {NOT_REACHED_YET: start_up, OK: 1}
     states: dict[str, str] = {}
     for report in reports:
         for name, state in report.items():
-            if states.get(name, OK) == OK or (states[name] == NOT_REACHED_YET and state != OK):
+            if name not in states or ranks.get(state, 3) > ranks.get(states[name], 3):
                 states[name] = state
     return states
 
@@ -85,6 +88,7 @@ class Supervisor:
         silence: timedelta = _SILENCE,
     ) -> None:
         self._command = command
+        self._has_started = False
         self._env = env
         self._sockets = sockets
         self._buckets = buckets
@@ -119,7 +123,9 @@ class Supervisor:
 
     async def readiness(self) -> Mapping[str, str]:
         """Return the worst state of each service over all workers, less those being replaced."""
-        states = worst_states(worker.services or {} for worker in self._serving())
+        reports = [worker.services or {} for worker in self._serving()]
+        states = worst_states(reports, has_started=self._has_started)
+        self._has_started |= bool(states) and set(states.values()) == {OK}
         return states or {"workers": "none serves"}
 
     def _serving(self) -> Sequence[_Worker]:

@@ -23,12 +23,11 @@ from gateway.adapters.storages import OpenStorages, StorageProcess
 from gateway.adapters.work_metrics import PrometheusQueueMetrics, PrometheusWorkMetrics
 from gateway.bootstrap.craft_parts import CraftParts
 from gateway.bootstrap.crafts import build_crafts
-from gateway.bootstrap.edge import public_url
 from gateway.bootstrap.reload import Reloader
 from gateway.bootstrap.replica import replica_name
 from gateway.bootstrap.signals import stop_signals
 from gateway.config.load import Loaded
-from gateway.config.schema import Config
+from gateway.config.schema import Config, public_url
 from gateway.domain.job import JobKind
 from gateway.ports import utcnow
 from gateway.work.craft import Craft

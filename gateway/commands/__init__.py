@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module, metadata
 from types import ModuleType
 from typing import Final
@@ -15,20 +15,24 @@ from gateway.config.faults import ConfigError, Fault
 from gateway.config.nearest import nearest
 from gateway.errors import GatewayError
 
-# In the order of a user's first day. A module brings HELP, configure(parser) and run(args, env).
+# In the order of a user's first day: the module of a command and its help. The help is here, so that
+# ``sluice --help`` imports no module. A module provides configure(parser) and run(args, env).
 COMMANDS: Final = {
-    "demo": "demo",
-    "serve": "serve",
-    "check-config": "check_config",
-    "health": "health",
-    "token": "token",
-    "keys": "keys",
-    "verify-storage": "verify_storage",
-    "revoke": "revoke",
-    "pipeline": "pipeline",
-    "usage": "usage",
-    "compare": "compare",
-    "version": "version",
+    "demo": ("demo", "try it: serve a sample share on 127.0.0.1, without any configuration"),
+    "serve": ("serve", "run the gateway, or some of its services, from a configuration file"),
+    "check-config": ("check_config", "check a configuration and say what it would serve"),
+    "health": ("health", "ask a running process whether it is alive, or ready to serve"),
+    "token": ("token", "create a recipient's token, its hash for the configuration, and its profile file"),
+    "keys": ("keys", "generate keys for the configuration"),
+    "verify-storage": (
+        "verify_storage",
+        "prove that the credentials of each storage open one directory and nothing else",
+    ),
+    "revoke": ("revoke", "revoke a recipient at once, and its credentials as far as the stores allow"),
+    "pipeline": ("pipeline", "run the data pipeline: usage tables, indexes of logs, views"),
+    "usage": ("usage", "report usage: tables, recipients, hours of a day, anomalies, readers of a location"),
+    "compare": ("compare", "read the same tables from two sharing servers and report every difference"),
+    "version": ("version", "print the version, and the vendors that are installed"),
 }
 _EPILOG: Final = """\
 first steps:
@@ -47,10 +51,16 @@ who was given what, views, and indexes of large tables (needs Spark):
 """
 
 
-def dispatch(arguments: Sequence[str], env: Mapping[str, str]) -> int:
-    """Run the command that the arguments name, and return the exit status."""
+def dispatch(
+    arguments: Sequence[str], env: Mapping[str, str], *, on_import: Callable[[], None] = lambda: None
+) -> int:
+    """Run the command that the arguments name, and return the exit status.
+
+    ``on_import`` is called before the command runs, when its module is imported.
+    """
     try:
         args = _parse(arguments)
+        on_import()
         status: int = args.run(args, env)
     except ConfigError as exc:
         return _complain(str(exc), 2)
@@ -73,8 +83,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     if not given[0].startswith("-") and given[0] not in COMMANDS:
         message = f"there is no command {given[0]!r}, see: sluice --help"
         raise ConfigError([Fault(path="", message=message, suggestion=nearest(given[0], COMMANDS))])
-    # What one command imports takes a second; a probe calls this every few seconds.
-    parser = _parser([given[0]] if given[0] in COMMANDS else list(COMMANDS))
+    parser = _parser(next((word for word in given if not word.startswith("-")), ""))
     args, rest = parser.parse_known_args(given)
     if left := take_config(args, rest):
         parser.error(f"there is no argument {' '.join(left)}, see: sluice {given[0]} --help")
@@ -86,7 +95,8 @@ def _complain(message: str, status: int) -> int:
     return status
 
 
-def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
+def _parser(chosen: str) -> argparse.ArgumentParser:
+    """Return a parser that lists every command and has the arguments of the chosen one."""
     parser = argparse.ArgumentParser(
         prog="sluice",
         description="A Delta Sharing gateway: presigned URLs and directory-scoped credentials for tables.",
@@ -95,14 +105,16 @@ def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"sluice {metadata.version('sluice-gateway')}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name in names:
-        module: ModuleType = import_module(f"gateway.commands.{COMMANDS[name]}")
+    for name, (module_name, help_) in COMMANDS.items():
         command = commands.add_parser(
             name,
-            help=module.HELP,
-            description=f"{module.HELP[0].upper()}{module.HELP[1:]}.",
+            help=help_,
+            description=f"{help_[0].upper()}{help_[1:]}.",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        module.configure(command)
-        command.set_defaults(run=module.run)
+        # A command may import for a second, and a probe runs ``sluice health`` every few seconds.
+        if name == chosen:
+            module: ModuleType = import_module(f"gateway.commands.{module_name}")
+            module.configure(command)
+            command.set_defaults(run=module.run)
     return parser

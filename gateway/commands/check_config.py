@@ -12,7 +12,7 @@ from typing import Final
 from gateway.adapters.config_check import read_whole
 from gateway.adapters.storage_check import warn_of_storages
 from gateway.adapters.storages import OpenStorages, StorageProcess
-from gateway.adapters.view_check import ViewCheck, check_view_columns, reads_tables
+from gateway.adapters.view_check import ViewCheck, check_view_columns
 from gateway.commands.config_argument import add_config_argument
 from gateway.commands.fault_list import list_faults
 from gateway.config.faults import ConfigError, Fault
@@ -26,11 +26,10 @@ from gateway.config.schema import (
     StorageConfig,
     TableConfig,
     ViewConfig,
+    reads_tables,
 )
 from gateway.domain.table import AccessMode
 from gateway.errors import GatewayError
-
-HELP = "check a configuration and say what it would serve"
 
 _MOST_LISTED: Final = 20
 _MOST_NAMED: Final = 5

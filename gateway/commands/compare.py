@@ -22,8 +22,6 @@ from gateway.commands.comparison.tables import Data, Servers, TableComparison
 from gateway.commands.comparison.walk import NotComparable, Selection, Walk
 from gateway.domain.name import TableName, fold
 
-HELP = "read the same tables from two sharing servers and report every difference"
-
 _EPILOG: Final = """\
 Only what is shared under both profiles is compared, so use profiles of the same recipient or of
 recipients with the same shares. What is compared: the lists of shares, schemas and tables, and of

@@ -28,8 +28,6 @@ from gateway.demo.sample import SampleCatalog, ensure_sample
 from gateway.demo.state_lock import sole_user
 from gateway.errors import InvalidArgument, Unavailable
 
-HELP = "try it: serve a sample share on 127.0.0.1, without any configuration"
-
 _HOST: Final = "127.0.0.1"
 _PREFIX: Final = "/delta-sharing"
 _MAX_PORT: Final = 65535

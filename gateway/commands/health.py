@@ -12,8 +12,6 @@ from urllib.parse import SplitResult, urlsplit
 
 from gateway.errors import InvalidArgument
 
-HELP = "ask a running process whether it is alive, or ready to serve"
-
 _LISTEN: Final = "SLUICE_METRICS_LISTEN"
 _DEFAULT_LISTEN: Final = "127.0.0.1:9401"
 # Who listens on every interface is asked on loopback.

@@ -15,8 +15,6 @@ from gateway.config.purpose import GRANT_SIGNER, GRANT_VERIFIERS, PURPOSES
 from gateway.config.schema import ServiceName
 from gateway.domain.key import Purpose
 
-HELP = "make fresh keys for the configuration"
-
 _SECRET_BYTES: Final = 32
 _ADVICE: Final = """\
 # Keep these secret. To change keys without turning away what they signed, move the old ones to keys.previous.

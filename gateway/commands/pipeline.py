@@ -14,8 +14,6 @@ from gateway.commands.pipelining.actions import Actions
 from gateway.config.faults import ConfigError
 from gateway.domain.job import JobKind
 
-HELP = "run the data pipeline: usage tables, indexes of logs, views"
-
 _EPILOG: Final = """\
 run one job now, on this machine or on the Spark that pipeline.spark names:
   sluice pipeline usage --config server.yaml

@@ -28,8 +28,6 @@ from gateway.config.load import load
 from gateway.config.schema import Config
 from gateway.ports import Clock, utcnow
 
-HELP = "cut a recipient off at once, and what it was given as far as the stores allow"
-
 INCOMPLETE: Final = 1
 NOT_EDITED: Final = 3
 # Until a running gateway has read the file, it may still issue: that is cut off too.

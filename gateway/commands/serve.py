@@ -17,15 +17,12 @@ from gateway.adapters.json_log import configure_logging
 from gateway.bootstrap import Running, running
 from gateway.bootstrap.given import Given
 from gateway.bootstrap.signals import stop_signals
-from gateway.bootstrap.supervisor import supervise
 from gateway.bootstrap.worker import Inheritance
 from gateway.commands.config_argument import add_config_argument
 from gateway.commands.fault_list import list_faults
 from gateway.config.faults import ConfigError
 from gateway.config.load import Loaded, locate
 from gateway.config.schema import Config
-
-HELP = "run the gateway, or some of its services, from a configuration file"
 
 _NOTHING: Final = Given()
 _SAME_WISH: Final = 1.0
@@ -67,6 +64,8 @@ def _run(file: Path, inheritance: Inheritance | None, env: Mapping[str, str]) ->
 
     config = begin(source)
     if config.http.workers > 1 and inheritance is None:
+        from gateway.bootstrap.supervisor import supervise  # noqa: PLC0415 -- for this process alone
+
         # A worker is started the way that this process was.
         return asyncio.run(supervise(config, [sys.executable, *sys.orig_argv[1:]], env))
     given = _NOTHING if inheritance is None else inheritance.take_over()

@@ -24,8 +24,6 @@ from gateway.config.schema import Config
 from gateway.config.value import parse_moment, parse_span
 from gateway.domain.name import fold
 
-HELP = "make a recipient's token, its hash for the configuration, and its profile file"
-
 _UNSAFE_IN_FILE_NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 

@@ -24,8 +24,6 @@ from gateway.config.schema import Config
 from gateway.domain.location import Location, parse_location
 from gateway.errors import InvalidArgument
 
-HELP = "report who was given what: tables, recipients, a day's hours, anomalies, who could read a place"
-
 _DAYS: Final = timedelta(days=29)
 _ACCESS: Final = "who-could-read"
 _REPORTS: Final[Mapping[str, Callable[[Figures, int], str]]] = {

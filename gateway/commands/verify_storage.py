@@ -25,8 +25,6 @@ from gateway.domain.location import Location, parse_location
 from gateway.errors import InvalidArgument
 from gateway.ports import Clock, OptionFault, Storage, utcnow
 
-HELP = "prove that the credentials of each storage open one directory and nothing else"
-
 _EPILOG: Final = """\
 For each storage a credential is issued as for a recipient, and used: it must read and list its own
 directory, and the store itself must refuse it everything else: directories whose names begin alike,

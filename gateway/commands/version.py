@@ -7,8 +7,6 @@ import platform
 from collections.abc import Mapping
 from importlib.metadata import entry_points, version
 
-HELP = "print the version, and the vendors that are installed"
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Take no arguments."""

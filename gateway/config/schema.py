@@ -385,3 +385,17 @@ class Config(ReferenceSection):
 
 def has_views(config: Config) -> bool:
     return any(schema.views for share in config.shares for schema in share.schemas)
+
+
+def reads_tables(config: Config) -> bool:
+    """True if this process checks the columns of views: it has views, and may read the logs of tables."""
+    return has_views(config) and ServiceName.SNAPSHOT in config.services.run
+
+
+def public_url(config: Config) -> str:
+    """Return the URL that precedes ``/shares`` in what recipients request."""
+    if config.public_url:
+        return config.public_url.rstrip("/")
+    scheme = "http" if config.ssl is None else "https"
+    host = f"[{config.host}]" if ":" in config.host else config.host
+    return f"{scheme}://{host}:{config.port}{config.endpoint}".rstrip("/")

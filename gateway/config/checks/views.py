@@ -15,8 +15,6 @@ _MOST_NAMED = 3
 
 
 def check_views(config: Config, report: Report) -> None:
-    if not any(schema.views for share in config.shares for schema in share.schemas):
-        return
     views = Views(config, report)
     compiled = views.compile()
     # What can be said without their tables: names of results, and columns of views upon views.

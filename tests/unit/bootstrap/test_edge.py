@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.bootstrap.edge import Rates, edge_settings, public_url
-from gateway.config.schema import Config
+from gateway.bootstrap.edge import edge_settings
+from gateway.bootstrap.reload import Rates
+from gateway.config.schema import Config, public_url
 
 
 @pytest.mark.parametrize(

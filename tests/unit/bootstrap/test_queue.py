@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import AsyncExitStack
 from datetime import timedelta
 
@@ -13,6 +12,7 @@ from gateway.domain.job import JobKey, JobKind
 from gateway.ports import utcnow
 from tests.builders import Field, TableBuilder
 from tests.unit.bootstrap.test_view_columns import config_of
+from tests.waiting import eventually_async
 
 VIEW = JobKey(kind=JobKind.VIEW, subject="v")
 
@@ -30,7 +30,5 @@ async def test_a_view_that_nobody_works_on_is_told_of_by_the_catalog(tmp_path):
         def shown(name: str) -> float:
             return process._metrics.registry.get_sample_value(name, {"kind": "view"}) or 0
 
-        async with asyncio.timeout(10):
-            while not shown("sluice_jobs_queued"):
-                await asyncio.sleep(0.01)
+        await eventually_async(lambda: shown("sluice_jobs_queued"))
         assert shown("sluice_jobs_oldest_queued_seconds") >= 7200

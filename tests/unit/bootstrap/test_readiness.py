@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from functools import partial
@@ -18,6 +18,7 @@ from gateway.config.schema import ServiceName
 from gateway.rpc.local import LocalChannel
 from gateway.rpc.server import Health
 from tests.fakes.metrics import FakeRpcMetrics
+from tests.waiting import eventually_async
 
 SOON = timedelta(milliseconds=5)
 
@@ -29,12 +30,6 @@ async def watched(readiness: Readiness) -> AsyncIterator[None]:
         yield
     finally:
         watching.cancel()
-
-
-async def until(is_so: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(10):
-        while not await is_so():
-            await asyncio.sleep(0.005)
 
 
 def serving_channel() -> tuple[Health, aio.Channel]:
@@ -89,9 +84,9 @@ async def test_each_service_answers_for_itself():
         return (await readiness())["catalog"] == "does not serve"
 
     async with watched(readiness):
-        await until(is_known)
+        await eventually_async(is_known)
         await health.stop()
-        await until(has_ended)
+        await eventually_async(has_ended)
 
 
 async def test_nothing_is_ready_before_it_has_answered_once():
@@ -105,7 +100,7 @@ async def test_nothing_is_ready_before_it_has_answered_once():
         return not missing(await readiness())
 
     async with watched(readiness):
-        await until(is_ready)
+        await eventually_async(is_ready)
 
 
 class StartingEdge:
@@ -141,11 +136,11 @@ async def test_edge_that_starts_is_ready_once_it_has_reached_every_service():
     edge = StartingEdge()
     await edge.serve("Catalog", "Vending")
     async with watched(edge.readiness):
-        await until(partial(edge.reaches, "catalog", "vending"))
+        await eventually_async(partial(edge.reaches, "catalog", "vending"))
         edge.now = 9.9
         assert await edge.missing() == ("presign", "snapshot")
         await edge.serve("Snapshot", "Presign")
-        await until(partial(edge.reaches, "catalog", "vending", "snapshot", "presign"))
+        await eventually_async(partial(edge.reaches, "catalog", "vending", "snapshot", "presign"))
         assert await edge.missing() == ()
 
 
@@ -153,7 +148,7 @@ async def test_edge_that_starts_during_an_outage_is_ready_with_one_access_mode_a
     edge = StartingEdge()
     await edge.serve("Catalog", "Vending")
     async with watched(edge.readiness):
-        await until(partial(edge.reaches, "catalog", "vending"))
+        await eventually_async(partial(edge.reaches, "catalog", "vending"))
         edge.now = 10.0
         assert await edge.missing() == ()
         assert (await edge.readiness())["snapshot"] == "does not answer: NOT_FOUND"
@@ -163,13 +158,13 @@ async def test_edge_that_has_reached_every_service_stays_ready_when_one_access_m
     edge = StartingEdge()
     await edge.serve("Catalog", "Vending", "Snapshot", "Presign")
     async with watched(edge.readiness):
-        await until(partial(edge.reaches, "catalog", "vending", "snapshot", "presign"))
+        await eventually_async(partial(edge.reaches, "catalog", "vending", "snapshot", "presign"))
         await edge.vending.stop()
 
         async def misses_vending() -> bool:
             return (await edge.readiness())["vending"] == "does not serve"
 
-        await until(misses_vending)
+        await eventually_async(misses_vending)
         assert await edge.missing() == ()
 
 
@@ -191,7 +186,7 @@ async def test_a_service_that_hangs_keeps_nobody_waiting_who_asks_for_another():
         return all(states[name] == "ok" for name in names)
 
     async with watched(readiness):
-        await until(are_others_known)
+        await eventually_async(are_others_known)
         assert hanging.calls == 1
         assert (await readiness())["vending"] == "does not answer"
         assert not missing(await readiness())
@@ -200,28 +195,31 @@ async def test_a_service_that_hangs_keeps_nobody_waiting_who_asks_for_another():
         async def is_without_the_others() -> bool:
             return len(missing(await readiness())) == 4
 
-        await until(is_without_the_others)
+        await eventually_async(is_without_the_others)
 
 
 @pytest.mark.parametrize(
-    ("every_other", "state"), [(False, "does not answer: DEADLINE_EXCEEDED"), (True, "ok")]
+    ("every_other", "state", "timeout"),
+    [
+        (False, "does not answer: DEADLINE_EXCEEDED", timedelta(milliseconds=20)),
+        # Longer: here the second call has to be answered in time.
+        (True, "ok", timedelta(seconds=2)),
+    ],
 )
-async def test_a_service_hangs_when_it_does_not_answer_the_second_time_either(every_other, state):
+async def test_a_service_hangs_when_it_does_not_answer_the_second_time_either(every_other, state, timeout):
     hanging = Hanging(answers_every_other=every_other)
     readiness = Readiness(
         {ServiceName.VENDING: hanging.as_channel()},
         (),
         ServiceMetrics(CollectorRegistry()),
-        times=CheckTimes(
-            interval=timedelta(hours=1), timeout=timedelta(milliseconds=20), start_up=timedelta(0)
-        ),
+        times=CheckTimes(interval=timedelta(hours=1), timeout=timeout, start_up=timedelta(0)),
     )
 
     async def is_known() -> bool:
         return await readiness() == {"vending": state}
 
     async with watched(readiness):
-        await until(is_known)
+        await eventually_async(is_known)
     assert hanging.calls == 2
 
 
@@ -237,7 +235,7 @@ async def test_what_was_seen_long_ago_does_not_count():
         return not missing(await readiness())
 
     async with watched(readiness):
-        await until(is_ready)
+        await eventually_async(is_ready)
     now = 14.0
     assert await is_ready()
     now = 16.0
@@ -267,13 +265,13 @@ class Edge:
 async def test_what_services_answer_is_shown_though_nobody_asks():
     edge = Edge()
     async with watched(edge.readiness):
-        await until(partial(edge.shows, 0, 0))
+        await eventually_async(partial(edge.shows, 0, 0))
         await edge.health.serve("gateway.v1.Snapshot")
-        await until(partial(edge.shows, 1, 0))
+        await eventually_async(partial(edge.shows, 1, 0))
         await edge.health.serve("gateway.v1.Presign")
-        await until(partial(edge.shows, 1, 1))
+        await eventually_async(partial(edge.shows, 1, 1))
         await edge.health.stop()
-        await until(partial(edge.shows, 0, 0))
+        await eventually_async(partial(edge.shows, 0, 0))
 
 
 async def test_a_process_that_needs_nobody_has_nothing_to_watch():

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from gateway.adapters.metrics import PrometheusMetrics
-from gateway.bootstrap.reload import Reloader
+from gateway.bootstrap import reload
+from gateway.bootstrap.reload import Reloader, Signature, file_signature
 from gateway.config.faults import ConfigError, Fault
 from gateway.config.load import Loaded
 from gateway.config.schema import Config
 from gateway.errors import Unavailable
+from tests.waiting import eventually_async
 
 
 @dataclass
@@ -90,9 +92,7 @@ async def test_what_was_changed_while_all_else_started_is_taken_up(world, metric
     world.next = Config.model_validate({"shares": [{"name": "a"}]})
 
     watching = asyncio.create_task(reloader.watch())
-    async with asyncio.timeout(10):
-        while not world.applied:
-            await asyncio.sleep(0)
+    await eventually_async(lambda: world.applied)
     watching.cancel()
 
     assert world.applied == [world.next]
@@ -103,30 +103,33 @@ async def test_a_file_that_was_broken_while_all_else_started_is_refused(world, m
     world.next = OSError("gone")
 
     watching = asyncio.create_task(reloader.watch())
-    async with asyncio.timeout(10):
-        while not count(metrics, "failure"):
-            await asyncio.sleep(0)
+    await eventually_async(lambda: count(metrics, "failure"))
     watching.cancel()
 
     assert world.applied == []
 
 
-async def test_a_file_that_stayed_the_same_is_not_applied_again(world, metrics, file):
-    looks: list[Loaded] = []
+async def test_a_file_that_stayed_the_same_is_not_applied_again(world, metrics, file, monkeypatch):
+    loads: list[Loaded] = []
+    stats: list[Path] = []
 
     def source() -> Loaded:
-        looks.append(world.source())
-        return looks[-1]
+        loads.append(world.source())
+        return loads[-1]
+
+    def signature(path: Path) -> Signature:
+        stats.append(path)
+        return file_signature(path)
+
+    monkeypatch.setattr(reload, "_INTERVAL", 0.001)
+    monkeypatch.setattr(reload, "file_signature", signature)
 
     reloader = Reloader(config=Config(), source=source, file=file, apply=world.apply, metrics=metrics)
     watching = asyncio.create_task(reloader.watch())
-    async with asyncio.timeout(10):
-        while not looks:
-            await asyncio.sleep(0)
-        await asyncio.sleep(0.05)
+    await eventually_async(lambda: len(stats) > 5)
     watching.cancel()
 
-    assert (len(looks), world.applied) == (1, [])
+    assert (len(loads), world.applied) == (1, [])
 
 
 async def test_a_configuration_that_cannot_be_applied_is_refused(world, metrics, reloader):
@@ -203,13 +206,10 @@ async def test_the_file_is_still_watched_after_an_error_that_nobody_foresaw(worl
     world.next = RuntimeError("unforeseen")
     watching = asyncio.create_task(reloader.watch())
     reloader.ask()
-    async with asyncio.timeout(1.5):
-        while not count(metrics, "failure"):
-            await asyncio.sleep(0.01)
-        world.next = Config()
-        reloader.ask()
-        while not world.applied:
-            await asyncio.sleep(0.01)
+    await eventually_async(lambda: count(metrics, "failure"))
+    world.next = Config()
+    reloader.ask()
+    await eventually_async(lambda: world.applied)
     watching.cancel()
 
     assert "Traceback" in caplog.text
@@ -224,28 +224,35 @@ async def test_warnings_of_the_new_file_are_logged(world, reloader, caplog):
     assert "an odd key" in caplog.text
 
 
-async def test_being_asked_reloads_at_once(world, reloader):
+async def test_being_asked_reloads_at_once(world, reloader, monkeypatch):
+    # The watcher does not look at the file by itself in this test.
+    monkeypatch.setattr(reload, "_INTERVAL", 3600)
     watching = asyncio.create_task(reloader.watch())
     reloader.ask()
-    async with asyncio.timeout(1.5):
-        while not world.applied:
-            await asyncio.sleep(0.01)
+    await eventually_async(lambda: world.applied)
     watching.cancel()
 
     assert len(world.applied) == 1
 
 
-async def test_a_file_that_is_being_written_is_read_when_it_is_whole(world, reloader, file):
+async def test_a_file_that_is_being_written_is_read_when_it_is_whole(world, reloader, monkeypatch):
+    applied: list[int] = []
+
+    def signature(path: Path) -> Signature:
+        """Write more to the file before each of the first eight looks at it."""
+        applied.append(len(world.applied))
+        if len(applied) <= 8:
+            path.write_text("#" * len(applied))
+        return file_signature(path)
+
+    monkeypatch.setattr(reload, "_INTERVAL", 3600)
+    monkeypatch.setattr(reload, "_SETTLING", 0)
+    monkeypatch.setattr(reload, "file_signature", signature)
     watching = asyncio.create_task(reloader.watch())
-    await asyncio.sleep(0.05)
     reloader.ask()
-    for number in range(8):
-        file.write_text("#" * number)
-        await asyncio.sleep(0.1)
-        assert not world.applied
-    async with asyncio.timeout(2):
-        while not world.applied:
-            await asyncio.sleep(0.01)
+    await eventually_async(lambda: world.applied)
     watching.cancel()
 
+    # Eight looks at a file that changes, and one that finds it unchanged.
+    assert applied == [0] * 9
     assert len(world.applied) == 1

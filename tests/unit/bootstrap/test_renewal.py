@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from gateway.adapters.certificate_metrics import CertificateMetrics
 from gateway.bootstrap.renewal import Renewals, signatures
 from gateway.errors import InvalidArgument
+from tests.waiting import eventually_async
 
 
 @dataclass
@@ -52,11 +53,6 @@ class Watched:
     def is_pending(self) -> bool:
         return self.registry.get_sample_value("sluice_certificate_renewal_pending", {"use": "services"}) == 1
 
-    async def until(self, condition) -> None:
-        async with asyncio.timeout(10):
-            while not condition():
-                await asyncio.sleep(0.005)
-
 
 @pytest.fixture
 async def watched(tmp_path):
@@ -74,18 +70,18 @@ async def test_a_changed_file_is_taken_up_once(watched):
     assert watched.count("success") == 0
 
     watched.write("second")
-    await watched.until(lambda: watched.count("success") == 1)
+    await eventually_async(lambda: watched.count("success") == 1)
     watched.write("third")
-    await watched.until(lambda: watched.count("success") == 2)
+    await eventually_async(lambda: watched.count("success") == 2)
 
     assert watched.taker.taken == ["second", "third"]
 
 
 async def test_a_broken_file_is_warned_of_once_and_the_next_is_taken_up(watched, caplog):
     watched.write("broken")
-    await watched.until(lambda: watched.count("failure") == 1)
+    await eventually_async(lambda: watched.count("failure") == 1)
     watched.write("second")
-    await watched.until(lambda: watched.count("success") == 1)
+    await eventually_async(lambda: watched.count("success") == 1)
 
     assert caplog.text.count("is refused, the old one stays in use: the key belongs to another") == 1
     assert watched.taker.tries == 2
@@ -94,7 +90,7 @@ async def test_a_broken_file_is_warned_of_once_and_the_next_is_taken_up(watched,
 async def test_what_cannot_be_used_yet_is_tried_until_it_can(watched, caplog):
     watched.taker.waits = 3
     watched.write("early")
-    await watched.until(lambda: watched.taker.taken == ["early"])
+    await eventually_async(lambda: watched.taker.taken == ["early"])
 
     assert watched.taker.tries == 4
     assert caplog.text.count("does the other side run, and trust its authority?") == 1
@@ -104,23 +100,23 @@ async def test_what_cannot_be_used_yet_is_tried_until_it_can(watched, caplog):
 async def test_what_waits_is_counted_once_for_each_change_and_pends_until_it_is_in_use(watched):
     watched.taker.waits = 1000
     watched.write("early")
-    await watched.until(lambda: watched.taker.tries >= 3)
+    await eventually_async(lambda: watched.taker.tries >= 3)
     assert (watched.count("waiting"), watched.is_pending) == (1, True)
 
     watched.write("early")
-    await watched.until(lambda: watched.count("waiting") == 2)
+    await eventually_async(lambda: watched.count("waiting") == 2)
     watched.write("second")
-    await watched.until(lambda: watched.count("success") == 1)
+    await eventually_async(lambda: watched.count("success") == 1)
 
     assert not watched.is_pending
 
 
 async def test_what_is_refused_pends_until_something_sound_takes_its_place(watched):
     watched.write("broken")
-    await watched.until(lambda: watched.count("failure") == 1)
+    await eventually_async(lambda: watched.count("failure") == 1)
     assert watched.is_pending
     watched.write("second")
-    await watched.until(lambda: watched.count("success") == 1)
+    await eventually_async(lambda: watched.count("success") == 1)
     assert not watched.is_pending
 
 
@@ -128,10 +124,10 @@ async def test_files_that_are_put_back_while_the_new_ones_wait_are_taken_up(watc
     watched.taker.waits = 1000
     kept = watched.taker.file.rename(watched.taker.file.with_suffix(".kept"))
     watched.write("early")
-    await watched.until(lambda: watched.count("waiting") == 1)
+    await eventually_async(lambda: watched.count("waiting") == 1)
 
     kept.replace(watched.taker.file)
-    await watched.until(lambda: watched.taker.taken == ["first"])
+    await eventually_async(lambda: watched.taker.taken == ["first"])
 
 
 async def test_a_file_that_is_replaced_just_after_it_was_read_is_taken_up(watched):
@@ -142,12 +138,12 @@ async def test_a_file_that_is_replaced_just_after_it_was_read_is_taken_up(watche
 
     renewals.add("services", [watched.taker.file], before, taker)
     task = asyncio.create_task(renewals.watch())
-    await watched.until(lambda: taker.taken == ["second"])
+    await eventually_async(lambda: taker.taken == ["second"])
     task.cancel()
 
 
 async def test_a_file_that_is_removed_is_refused_and_its_return_is_seen(watched):
     watched.taker.file.unlink()
-    await watched.until(lambda: watched.count("failure") == 1)
+    await eventually_async(lambda: watched.count("failure") == 1)
     watched.write("second")
-    await watched.until(lambda: watched.taker.taken == ["second"])
+    await eventually_async(lambda: watched.taker.taken == ["second"])

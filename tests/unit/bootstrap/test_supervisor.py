@@ -27,3 +27,19 @@ def test_pauses_grow_up_to_a_limit(deaths, seconds):
 )
 def test_worst_state_of_two_workers(reported, worst):
     assert worst_states({"vending": state} for state in reported) == {"vending": worst}
+
+
+@pytest.mark.parametrize(
+    ("reported", "worst"),
+    [
+        (("ok", NOT_REACHED_YET), "ok"),
+        ((NOT_REACHED_YET, "ok"), "ok"),
+        ((NOT_REACHED_YET, NOT_REACHED_YET), NOT_REACHED_YET),
+        ((NOT_REACHED_YET, "does not serve"), "does not serve"),
+        (("ok", "does not serve"), "does not serve"),
+    ],
+)
+def test_worst_state_after_start_ignores_a_worker_that_restarts(reported, worst):
+    states = worst_states(({"vending": state} for state in reported), has_started=True)
+
+    assert states == {"vending": worst}

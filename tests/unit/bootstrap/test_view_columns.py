@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from gateway import bootstrap
+from gateway.adapters import view_check
 from gateway.bootstrap import _Process
 from gateway.bootstrap.given import Given
 from gateway.config.schema import Config
 from tests.builders import Field, TableBuilder
+from tests.waiting import eventually_async
 
 
 def config_of(directory: Path, *columns: str, **others: Any) -> Config:
@@ -52,9 +53,7 @@ async def test_a_column_that_is_gone_holds_up_no_changed_configuration_and_is_to
     before = process._catalog.generation
 
     generation = await process._apply(config_of(tmp_path, "gone", recipients=[{"name": "ann"}]))
-    async with asyncio.timeout(10):
-        while "views that cannot be refreshed" not in caplog.text:
-            await asyncio.sleep(0.01)
+    await eventually_async(lambda: "views that cannot be refreshed" in caplog.text)
 
     assert generation == process._catalog.generation != before
     assert "has no column 'gone'" in caplog.text
@@ -64,7 +63,7 @@ async def test_a_newer_configuration_ends_the_look_at_the_one_before(process, tm
     async def for_ever(*_: object) -> None:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(bootstrap, "check_view_columns", for_ever)
+    monkeypatch.setattr(view_check, "check_view_columns", for_ever)
     await process._apply(config_of(tmp_path, "a"))
     first = process._checking
     await process._apply(config_of(tmp_path))
@@ -76,7 +75,7 @@ async def test_a_look_that_fails_is_logged_and_ends_nothing_else(process, tmp_pa
     async def broken(*_: object) -> None:
         raise RuntimeError("unforeseen")
 
-    monkeypatch.setattr(bootstrap, "check_view_columns", broken)
+    monkeypatch.setattr(view_check, "check_view_columns", broken)
     await process._apply(config_of(tmp_path, "a"))
     await process._checking
 

@@ -259,8 +259,8 @@ def test_a_hundred_thousand_tables_load_in_seconds(file):
     begun = time.process_time()
     config = load(file, {}).config
     assert sum(len(schema.tables) for share in config.shares for schema in share.schemas) == 100_000
-    # About four on an ordinary machine.
-    assert time.process_time() - begun < 20
+    # About 4 s of CPU time; quadratic work would take hours.
+    assert time.process_time() - begun < 60
 
 
 LEAVES = st.one_of(
