@@ -1,10 +1,13 @@
-# `make` alone lists what there is. Python 3.11 or newer is all that a target needs: it makes its own environment.
+# `make` alone lists the targets. Each creates its own environment. `make run`, `make test` and `make lint` need
+# nothing but Python 3.11; CONTRIBUTING.md says what the other tests need.
 
 PORT ?= 8080
 # More arguments for pytest, as in `make test-fast TESTS="-k names -x"`.
 TESTS ?=
 # More arguments for the mutants, as in `make mutants MUTANTS="--fresh -j 4"`.
 MUTANTS ?=
+# --upgrade takes the newest versions that pyproject.toml allows.
+LOCK ?=
 # Which benchmarks to run; all when empty.
 BENCH ?=
 # More arguments for the demo.
@@ -49,14 +52,14 @@ run: $(if $(filter 0,$(S3)),$(run_without_s3_ready),$(run_ready)) ## Serve sampl
 worker: $(pipeline_ready) ## Work for `make run PIPELINE=1` beside it: views and usage, on Spark (needs Java 17)
 	@SLUICE_LOG_LEVEL=info exec $(bin)/sluice pipeline worker --config .sluice/server.yaml --metrics 127.0.0.1:0
 
-test: $(dev_ready) $(client_ready) ## Run all tests that need no root (about 15 minutes on two cores)
-	@$(lanes) fast components --without-root $(pytest)
+test: $(dev_ready) $(client_ready) ## Run the tests that need nothing but packages of Python (about 15 minutes on two cores)
+	@HYPOTHESIS_PROFILE=ci $(lanes) fast components --without-system $(pytest)
 
-test-fast: $(dev_ready) ## Run the tests that need nothing but Python (two to three minutes)
+test-fast: $(dev_ready) ## Run the tests that need nothing but Python (two minutes)
 	@HYPOTHESIS_PROFILE=fast $(lanes) fast $(pytest)
 
 test-all: $(dev_ready) $(client_ready) ## Run `make test`, and what needs programs from apt, Go, npm and Maven (about 40 minutes)
-	@$(lanes) fast components spark helm fleet $(pytest)
+	@HYPOTHESIS_PROFILE=ci $(lanes) fast components spark helm fleet $(pytest)
 
 test-components: $(dev_ready) $(client_ready) ## Run the tests with real components
 	@$(lanes) components $(pytest)
@@ -82,7 +85,7 @@ mutants: $(dev_ready) ## Mutate the product at 240 places, one at a time, and li
 	@$(bin)/python -m tests.mutants run $(MUTANTS)
 
 # Not a stamp: the programs lie outside this folder, and looking whether they are there takes no time.
-components: ## Install the programs that test-all needs into the user's cache, once (10 minutes)
+components: ## Install the programs that test-all needs into the user's cache, once (30 minutes; COMPONENTS=basic: 12)
 	@$(call need_python); $(PYTHON) deploy/dev/components.py $(COMPONENTS)
 
 lint: $(dev_ready) ## Check style, types, layers, protos and the tree
@@ -124,8 +127,8 @@ bench: $(dev_ready) $(client_ready) ## Run the benchmarks (BENCH=name for one); 
 image: ## Build the container image with docker, podman or buildah (TARGET=gateway IMAGE=name:tag)
 	@deploy/image/build $(TARGET) $(IMAGE)
 
-lock: $(dev_ready) ## Pin the newest versions that pyproject.toml allows, with hashes
-	@.ci/lock
+lock: $(dev_ready) ## Pin all dependencies with hashes (LOCK=--upgrade: at the newest versions)
+	@.ci/lock $(LOCK)
 
 clean: ## Remove the environments, caches and everything else that make has made
 	rm -rf .venv .venv-client .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .mutants .sluice *.egg-info build dist \

@@ -17,7 +17,7 @@ LANES = {
     "deep": "random tests with more seeds; an hour",
     "release": "clients and expirations that take minutes",
 }
-# What `.ci/run` leaves out unless asked.
+# Lanes that pytest deselects unless -m names them; `.ci/run` leaves them out.
 ON_REQUEST = frozenset({"deep", "release"})
 
 _TESTS = Path(__file__).parent

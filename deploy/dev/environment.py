@@ -8,9 +8,13 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+import time
 import venv
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+_UV = Path(__file__).with_name("requirements-uv.txt")
+_STILL_SECONDS = 15
 
 
 class SetupError(Exception):
@@ -59,6 +63,9 @@ def _supported_version() -> tuple[int, int, int]:
 
 
 def _create(directory: Path) -> Path:
+    if directory.is_symlink():
+        # The project would be installed from here into an environment of another checkout.
+        raise SetupError(f"{directory} is a link: remove it, an environment belongs to one checkout")
     python = directory / "bin" / "python"
     if _works(python):
         return python
@@ -80,8 +87,37 @@ def _works(python: Path) -> bool:
 
 
 def _install(python: Path, requirements: Path, say: Callable[[str], None]) -> None:
+    """Install pinned packages with uv, or with pip if uv fails."""
     pins = sum("==" in line for line in requirements.read_text().splitlines())
-    say(f"installing packages ({pins})")
+    say(f"installing {pins} packages")
+    try:
+        _install_with_uv(python, requirements, say)
+    except SetupError as exc:
+        # An index or a proxy may be configured for pip alone.
+        say(f"installing packages with pip, because {exc}")
+        _install_with_pip(python, requirements, pins, say)
+
+
+def _install_with_uv(python: Path, requirements: Path, say: Callable[[str], None]) -> None:
+    # Seconds where pip takes minutes: uv fetches in parallel, and links what it has unpacked before.
+    for _ in _pip(python, "install", "--require-hashes", "-r", str(_UV)):
+        pass
+    options = ["--quiet", "--no-deps", "--require-hashes", "--compile-bytecode"]
+    # Without configuration: uv reads a file in any parent directory, which others may be able to write.
+    command = [str(python), "-m", "uv", "--no-config", "pip", "install", "--python", str(python), *options]
+    began = time.monotonic()
+    with subprocess.Popen([*command, "-r", str(requirements)], stderr=subprocess.PIPE, text=True) as uv:
+        while True:
+            try:
+                _, errors = uv.communicate(timeout=_STILL_SECONDS)
+                break
+            except subprocess.TimeoutExpired:
+                say(f"installing packages: {time.monotonic() - began:.0f} s, a minute or two the first time")
+    if uv.returncode:
+        raise SetupError(f"uv failed:\n{errors}")
+
+
+def _install_with_pip(python: Path, requirements: Path, pins: int, say: Callable[[str], None]) -> None:
     fetched = 0
     # The file is whole; without --no-deps pip refuses what a package wants only on some other platform.
     for line in _pip(python, "install", "--no-deps", "--require-hashes", "-r", str(requirements)):

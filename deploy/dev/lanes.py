@@ -1,9 +1,9 @@
 """Runs lanes of the test suite in stages, and reports where the time went.
 
-    python deploy/dev/lanes.py LANE... [--without-root] [--pytest ARGUMENT...]
+    python deploy/dev/lanes.py LANE... [--without-system] [--record] [--pytest ARGUMENT...]
 
-Stages run one after the other, except one that mostly waits: it runs beside the next, on ports of its own.
-Programs that tests need are installed meanwhile. Standard library only.
+Stages run one after the other, except a lane that mostly waits: it runs beside all others, on ports of its
+own. Programs that tests need are installed meanwhile. Standard library only.
 """
 
 from __future__ import annotations
@@ -11,21 +11,36 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PYTEST = ROOT / ".venv" / "bin" / "pytest"
 PYTHON = ROOT / ".venv" / "bin" / "python"
 SLOWEST = 20
 NOTHING_SELECTED = 5
+# What pytest's exit status means.
+STATUSES = {
+    1: "tests failed",
+    2: "the run was interrupted, or a test file cannot be imported",
+    3: "pytest failed",
+    4: "the arguments of pytest are wrong",
+    NOTHING_SELECTED: "no test was selected",
+}
 # Seconds; an installation that found everything takes less.
 WORTH_SHOWING = 5
+# Read by tests/scheduling.py.
+DURATIONS = ROOT / "tests" / "durations.json"
+# Seconds; the order of shorter units makes no difference.
+WORTH_RECORDING = 3
 
 
 @dataclass(frozen=True)
@@ -35,12 +50,15 @@ class Lane:
     name: str
     workers: int
     budget: int
-    ports: str
+    # A lane that runs beside others has ports of its own.
+    ports: str = "15000-22767"
     # The group of deploy/dev/components.py with the programs that the tests need.
     programs: str = ""
-    # Another choice than the tests of the lane.
+    # The expression of pytest's -m; the name of the lane if empty.
     selection: str = ""
-    # Runs beside the stages after it.
+    # The folders that are collected.
+    paths: tuple[str, ...] = ("tests",)
+    # Runs beside the other stages, from the time when its programs are installed.
     is_background: bool = False
 
 
@@ -48,9 +66,15 @@ LANES = {
     lane.name: lane
     for lane in (
         # Tests of components and of Spark wait for processes now and then: more workers keep two cores busy.
-        Lane("fast", workers=2, budget=60, ports="10000-22767"),
-        Lane("components", workers=4, budget=600, ports="10000-22767", programs="basic"),
-        Lane("spark", workers=2, budget=420, ports="10000-22767"),
+        Lane("fast", workers=2, budget=60, paths=("tests/unit", "tests/contract")),
+        Lane("components", workers=4, budget=600, programs="basic"),
+        Lane(
+            "spark",
+            workers=2,
+            budget=420,
+            programs="basic",
+            paths=("tests/contract", "tests/integration", "tests/e2e"),
+        ),
         # The chart's tests mostly wait for Kubernetes.
         Lane(
             "helm",
@@ -58,21 +82,29 @@ LANES = {
             budget=420,
             ports="10000-14999",
             programs="kubernetes",
+            paths=("tests/integration/helm",),
             is_background=True,
         ),
-        Lane("fleet", workers=1, budget=420, ports="15000-22767"),
-        # Property tests of the fast lane run again, with as many examples as HYPOTHESIS_PROFILE says.
+        Lane(
+            "fleet",
+            workers=1,
+            budget=420,
+            programs="basic",
+            paths=("tests/integration/fleet",),
+        ),
+        # Property tests of the other lanes run again, with as many examples as HYPOTHESIS_PROFILE says.
         Lane(
             "deep",
             workers=2,
             budget=3600,
-            ports="10000-22767",
             programs="basic",
-            selection="deep or (fast and hypothesis)",
+            selection="deep or hypothesis",
         ),
-        Lane("release", workers=2, budget=3600, ports="10000-22767", programs="basic"),
+        Lane("release", workers=2, budget=3600, programs="basic"),
     )
 }
+# The units of tests/scheduling.py, in its order.
+DISTRIBUTION = ("--dist", "loadscope", "--no-loadscope-reorder")
 OUTCOMES = ("passed", "failed", "skipped")
 
 
@@ -86,27 +118,38 @@ class Stage:
         self.budget = budget
         self._log = log
         self._began = time.monotonic()
-        output = log.open("wb") if log else None
-        self.process = subprocess.Popen(
-            command, cwd=ROOT, env={**os.environ, **env}, stdout=output, stderr=output
-        )
-        # Its end is noticed when it comes, also while another stage is waited for.
+        with log.open("wb") if log else nullcontext() as output:
+            self.process = subprocess.Popen(
+                command, cwd=ROOT, env={**os.environ, **env}, stdout=output, stderr=output
+            )
+        # A thread waits for the process, so that its time is right while another stage is waited for.
         self._watcher = threading.Thread(target=self._watch, daemon=True)
         self._watcher.start()
 
     def wait(self) -> int:
         self._watcher.join()
-        return self.process.returncode
+        return int(self.process.returncode)
+
+    def is_running(self) -> bool:
+        return self._watcher.is_alive()
+
+    def terminate(self) -> None:
+        # Not Popen.terminate, which may reap the process that the watcher waits for.
+        os.kill(self.process.pid, signal.SIGTERM)
 
     def show(self) -> None:
+        """Show the output that went to a file."""
         if self._log is not None:
             say(f"\n== {self.name}")
             sys.stdout.buffer.write(self._log.read_bytes())
             sys.stdout.flush()
 
     def _watch(self) -> None:
-        self.process.wait()
+        # Not Popen.wait, which discards the CPU time of the process and of all that it has waited for.
+        _, status, usage = os.wait4(self.process.pid, 0)
+        self.process.returncode = os.waitstatus_to_exitcode(status)
         self.seconds = time.monotonic() - self._began
+        self.cpu_seconds = usage.ru_utime + usage.ru_stime
 
 
 class Run:
@@ -115,33 +158,40 @@ class Run:
         self._arguments = arguments
         self._began = time.monotonic()
         self._installations: dict[str, Stage] = {}
-        self._background: list[Stage] = []
         self._stages: list[Stage] = []
+        # Why the run fails, other than by tests that failed.
+        self._errors: list[str] = []
 
     def execute(self) -> int:
         lanes = [lane for lane in LANES.values() if lane.name in self._arguments.lanes]
-        if not self._arguments.without_root:
+        if not self._arguments.without_system:
             self._install(lanes)
+        background = [lane for lane in lanes if lane.is_background and len(lanes) > 1]
+        threads = [threading.Thread(target=self._run_beside, args=[lane]) for lane in background]
+        for thread in threads:
+            thread.start()
         for lane in lanes:
-            if not self._is_installed(lane):
-                break
-            self._start(lane, is_background=lane.is_background and lane is not lanes[-1])
-        self._wait_for_background()
+            if lane not in background and self._is_installed(lane):
+                self._start(lane).wait()
+        for thread in threads:
+            thread.join()
+        for stage in self._stages:
+            stage.show()
         return self._report()
 
     def close(self) -> None:
         for stage in (*self._installations.values(), *self._stages):
-            if stage.process.poll() is None:
-                stage.process.terminate()
+            if stage.is_running():
+                stage.terminate()
 
     def _install(self, lanes: list[Lane]) -> None:
-        """Begin to install programs, and to write Spark's tables; Kubernetes takes what the tests leave."""
+        """Begin to install programs, and to write Spark's tables; Kubernetes is built at low priority."""
         installer = [sys.executable, str(ROOT / "deploy" / "dev" / "components.py")]
         commands = {lane.programs: [*installer, lane.programs] for lane in lanes if lane.programs}
         if "kubernetes" in commands:
             commands["kubernetes"] = ["nice", "-n", "19", *commands["kubernetes"]]
         if LANES["spark"] in lanes:
-            # Nothing waits for it: the first test that needs a table does.
+            # No lane waits for it: the first test that needs a table does.
             commands["Spark's tables"] = [str(PYTHON), "-m", "tests.oracles.fixtures"]
         for name, command in commands.items():
             log = self._directory / f"{name}.log"
@@ -154,29 +204,30 @@ class Run:
         failed = installation.wait()
         if failed or installation.seconds > WORTH_SHOWING:
             installation.show()
+        if failed:
+            fix = f"make components COMPONENTS={lane.programs}"
+            self._errors.append(
+                f"{lane.name} did not run: {installation.name} failed (see above); try `{fix}`"
+            )
         return not failed
 
-    def _start(self, lane: Lane, *, is_background: bool) -> None:
+    def _run_beside(self, lane: Lane) -> None:
+        if self._is_installed(lane):
+            self._start(lane, log=self._directory / f"{lane.name}.log").wait()
+
+    def _start(self, lane: Lane, log: Path | None = None) -> Stage:
         selection = lane.selection or lane.name
-        if self._arguments.without_root:
+        if self._arguments.without_system:
             selection = f"({selection}) and not system"
-        workers = ["-n", str(lane.workers), "--dist", "worksteal"] if lane.workers > 1 else []
+        workers = ["-n", str(lane.workers), *DISTRIBUTION] if lane.workers > 1 else []
         command = [str(PYTEST), "-m", selection, "-q", *workers, *self._arguments.pytest]
+        if not any((ROOT / argument.partition("::")[0]).exists() for argument in self._arguments.pytest):
+            command += lane.paths
         env = {"TEST_PORTS": lane.ports, "TEST_TIMES": str(self._directory / f"{lane.name}.json")}
-        log = self._directory / f"{lane.name}.log" if is_background else None
-        say(f"\n== {lane.name}{' (beside the next stages)' if is_background else ''}")
+        say(f"\n== {lane.name}{' (beside the others)' if log else ''}")
         stage = Stage(lane.name, lane.budget, command, log, env)
         self._stages.append(stage)
-        if is_background:
-            self._background.append(stage)
-        else:
-            stage.wait()
-
-    def _wait_for_background(self) -> None:
-        while self._background:
-            stage = self._background.pop(0)
-            stage.wait()
-            stage.show()
+        return stage
 
     def _report(self) -> int:
         times = {stage.name: self._times(stage) for stage in self._stages}
@@ -190,21 +241,42 @@ class Run:
             budget = f"of {stage.budget} s" if stage.budget else ""
             is_late = stage.budget and stage.seconds > stage.budget
             warning = "  warning: more than its budget" if is_late else ""
-            say(f"{stage.seconds:7.0f} s {budget:<10} {stage.name}{warning}")
+            cpu = f"{stage.cpu_seconds:6.0f} s CPU"
+            say(f"{stage.seconds:7.0f} s {budget:<10} {cpu}  {stage.name}{warning}")
         say(f"{time.monotonic() - self._began:7.0f} s            in all\n")
         total = {key: sum(each["outcomes"].get(key, 0) for each in times.values()) for key in OUTCOMES}
         say(", ".join(f"{count} {outcome}" for outcome, count in total.items()))
-        return self._status(total["passed"])
+        self._errors += [error for stage in self._stages if (error := self._error_of(stage))]
+        ran = {stage.name for stage in self._stages}
+        if missing := [lane for lane in self._arguments.lanes if lane not in ran]:
+            self._errors.append(f"lanes that did not run: {', '.join(missing)}")
+        if not total["passed"] and not self._errors:
+            self._errors.append("no test was selected")
+        for test in (test for each in times.values() for test in each["failed"]):
+            say(f"failed: {test}")
+        for error in self._errors:
+            say(f"error: {error}")
+        if self._arguments.record:
+            self._record(times)
+        return 1 if self._errors else 0
 
-    def _times(self, stage: Stage) -> dict[str, dict[str, float]]:
+    def _record(self, times: dict[str, dict[str, Any]]) -> None:
+        if self._errors or self._arguments.pytest:
+            say("durations are not recorded: that takes complete lanes without failures")
+        else:
+            record({lane: each["units"] for lane, each in times.items()})
+
+    def _times(self, stage: Stage) -> dict[str, Any]:
         file = self._directory / f"{stage.name}.json"
-        return json.loads(file.read_text()) if file.exists() else {"durations": {}, "outcomes": {}}
+        nothing: dict[str, Any] = {"durations": {}, "units": {}, "outcomes": {}, "failed": []}
+        return nothing | json.loads(file.read_text()) if file.exists() else nothing
 
-    def _status(self, passed: float) -> int:
+    def _error_of(self, stage: Stage) -> str | None:
+        status = stage.wait()
         # A selection of tests may leave a lane empty.
-        allowed = {0, NOTHING_SELECTED} if self._arguments.pytest else {0}
-        is_complete = len(self._stages) == len(set(self._arguments.lanes))
-        return 0 if passed and is_complete and all(stage.wait() in allowed for stage in self._stages) else 1
+        if status == 0 or (status == NOTHING_SELECTED and self._arguments.pytest):
+            return None
+        return f"{stage.name}: {STATUSES.get(status, f'pytest ended with {status}')}"
 
 
 def main() -> int:
@@ -222,9 +294,19 @@ def main() -> int:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Run lanes of the test suite.")
     parser.add_argument("lanes", nargs="+", choices=LANES, metavar="LANE")
-    parser.add_argument("--without-root", action="store_true", help="leave out what needs apt, Go or npm")
+    parser.add_argument("--without-system", action="store_true", help="leave out what needs apt, Go or npm")
+    parser.add_argument("--record", action="store_true", help="write tests/durations.json")
     parser.add_argument("--pytest", nargs=argparse.REMAINDER, default=[], help="arguments for pytest")
     return parser.parse_args()
+
+
+def record(units: dict[str, dict[str, float]]) -> None:
+    """Write the durations of long units, by lane, and keep those of lanes that did not run."""
+    durations = json.loads(DURATIONS.read_text()) if DURATIONS.exists() else {}
+    for lane, took in units.items():
+        long = {unit: round(seconds) for unit, seconds in took.items() if seconds >= WORTH_RECORDING}
+        durations[lane] = dict(sorted(long.items()))
+    DURATIONS.write_text(json.dumps(durations, indent=1) + "\n")
 
 
 def say(line: str) -> None:

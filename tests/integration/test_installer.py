@@ -72,7 +72,9 @@ def test_a_go_program_is_installed_once_and_its_cost_is_told(install):
     assert first.returncode == 0
     assert "1 of 1 toxiproxy: installing, about 30 seconds the first time" in first.stdout
     assert "1 of 1 toxiproxy: installed in 0 s" in first.stdout
-    assert install.calls.read_text() == "go install github.com/Shopify/toxiproxy/v2/cmd/server@v2.5.0\n"
+    (call,) = install.calls.read_text().splitlines()
+    assert call.startswith("go install ")
+    assert call.endswith(" github.com/Shopify/toxiproxy/v2/cmd/server@v2.5.0")
     again = install("toxiproxy")
     assert "1 of 1 toxiproxy is there" in again.stdout
     assert install.calls.read_text().count("go install") == 1

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
+import subprocess
+import sys
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -70,12 +74,82 @@ def test_all_lanes_together_are_test_all_and_test_release():
     assert lanes_of("test") <= lanes_of("test-all")
 
 
-def test_lane_in_the_background_and_the_next_have_ports_of_their_own():
-    for lane, following in itertools.pairwise(runner.LANES.values()):
+def test_paths_of_a_lane_hold_all_of_its_tests():
+    for path in ("integration/test_reload.py", "e2e/test_make_run.py"):
+        assert lane_of(item(path)) != "fast"
+    spark = re.compile(r"component\([^)]*(PYSPARK|SPARK_WRITER|SPARK_PIPELINE|DELTA_KERNEL)")
+    units = [file for file in (ROOT / "tests" / "unit").rglob("test_*.py") if file.name != "test_lanes.py"]
+    assert not [file for file in units if spark.search(file.read_text())]
+    assert all((ROOT / path).is_dir() for lane in runner.LANES.values() for path in lane.paths)
+
+
+def test_lane_beside_the_others_has_ports_of_its_own():
+    for lane, other in itertools.permutations(runner.LANES.values(), 2):
         if lane.is_background:
-            assert _ports(lane).isdisjoint(_ports(following))
+            assert _ports(lane).isdisjoint(_ports(other))
 
 
 def _ports(lane: runner.Lane) -> set[int]:
     first, last = map(int, lane.ports.split("-"))
     return set(range(first, last + 1))
+
+
+@pytest.fixture
+def pytest_script(tmp_path, monkeypatch):
+    """Return a function that replaces pytest by a script with an exit status and a report of outcomes."""
+
+    def replace(status: int, **outcomes: int) -> None:
+        report = json.dumps({"durations": {}, "units": {}, "outcomes": outcomes, "failed": ["tests/x.py::y"]})
+        script = tmp_path / "pytest"
+        script.write_text(f"#!/bin/sh\necho '{report}' > $TEST_TIMES\nexit {status}\n")
+        script.chmod(0o755)
+        monkeypatch.setattr(runner, "PYTEST", script)
+
+    return replace
+
+
+def run_lanes(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["lanes.py", *arguments])
+    return runner.main()
+
+
+def test_run_succeeds_if_every_lane_does(pytest_script, monkeypatch, capsys):
+    pytest_script(0, passed=1)
+
+    assert run_lanes(monkeypatch, "fast", "helm", "--without-system") == 0
+    assert "2 passed, 0 failed, 0 skipped" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("status", "outcomes", "error"),
+    [
+        (1, {"failed": 1}, "error: fast: tests failed"),
+        (2, {}, "error: fast: the run was interrupted, or a test file cannot be imported"),
+        (5, {}, "error: fast: no test was selected"),
+        (137, {"passed": 1}, "error: fast: pytest ended with 137"),
+    ],
+)
+def test_run_with_a_failure_names_it(pytest_script, monkeypatch, capsys, status, outcomes, error):
+    pytest_script(status, **outcomes)
+
+    assert run_lanes(monkeypatch, "fast", "--without-system", "--record") == 1
+    output = capsys.readouterr().out
+    assert error in output
+    assert "failed: tests/x.py::y" in output
+    assert "durations are not recorded" in output
+
+
+def test_run_with_a_lane_that_could_not_start_fails(pytest_script, monkeypatch, capsys):
+    pytest_script(0, passed=1)
+    popen = subprocess.Popen
+
+    def start_all_but_helm(command: list[str], **options: Any) -> Any:
+        if "tests/integration/helm" in command:
+            raise OSError("no space left")
+        return popen(command, **options)
+
+    monkeypatch.setattr(subprocess, "Popen", start_all_but_helm)
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+
+    assert run_lanes(monkeypatch, "fast", "helm", "--without-system") == 1
+    assert "error: lanes that did not run: helm" in capsys.readouterr().out

@@ -19,6 +19,7 @@ FILES = {
     "requirements-pipeline.txt": [*RUNNING, *PROJECT["project"]["optional-dependencies"]["connect"]],
     "requirements-dev.txt": [*RUNNING, *DEVELOPING],
     "requirements-client.txt": CLIENT,
+    "deploy/dev/requirements-uv.txt": ["uv"],
 }
 
 

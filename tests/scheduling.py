@@ -1,0 +1,96 @@
+"""How pytest-xdist distributes tests over its workers: in units that share fixtures, the longest first.
+
+One worker runs a whole unit, so that no fixture of a package or module is set up twice. Long units start
+first, so that all workers finish at about the same time. `--dist loadscope` chooses this schedule.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from xdist.remote import Producer
+from xdist.scheduler.loadscope import LoadScopeScheduling
+from xdist.workermanage import WorkerController
+
+# Seconds of the units that take long, by lane, written by `deploy/dev/lanes.py --record`. An outdated entry
+# delays the end of a run. It has no other effect.
+DURATIONS = Path(__file__).with_name("durations.json")
+# Where a worker tells the controller, which collects nothing itself, the unit of each test.
+_UNITS_FILE = "units_file"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    is_worker = hasattr(config, "workerinput")
+    if not is_worker and config.getoption("dist", "no") == "loadscope":
+        config.pluginmanager.register(_Controller(config))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    given: dict[str, Any] = getattr(config, "workerinput", {})
+    if _UNITS_FILE not in given:
+        return
+    units = {item.nodeid: unit_of(item) for item in items}
+    if given["workerid"] == "gw0":
+        Path(given[_UNITS_FILE]).write_text(json.dumps(units))
+    durations = _durations()
+    # Stable: the tests of a unit, and the units without a recorded duration, keep their order.
+    items.sort(key=lambda item: -durations.get(units[item.nodeid], 0))
+
+
+def unit_of(item: Any) -> str:
+    """Return the package or module of a test, with the parameters of the fixtures of that scope."""
+    fixtures = item._fixtureinfo.name2fixturedefs.values()
+    scopes = {definitions[-1].scope for definitions in fixtures}
+    module: str = item.nodeid.partition("::")[0]
+    place = module.rpartition("/")[0] if "package" in scopes else module
+    callspec = getattr(item, "callspec", None)
+    if callspec is None:
+        return place
+    wide = [name for name, scope in callspec._arg2scope.items() if scope.value in ("package", "module")]
+    return " ".join([place, *(f"{name}={callspec.indices[name]}" for name in sorted(wide))])
+
+
+def _durations() -> dict[str, float]:
+    """Return the recorded seconds of each unit, in the lane in which it takes longest."""
+    lanes: dict[str, dict[str, float]] = json.loads(DURATIONS.read_text()) if DURATIONS.exists() else {}
+    longest: dict[str, float] = {}
+    for units in lanes.values():
+        for unit, seconds in units.items():
+            longest[unit] = max(seconds, longest.get(unit, 0))
+    return longest
+
+
+class _Controller:
+    """The part of the schedule that runs beside the workers."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        directory = tempfile.TemporaryDirectory()
+        config.add_cleanup(directory.cleanup)
+        self._units_file = Path(directory.name, "units.json")
+        self._units: dict[str, str] = {}
+
+    def pytest_configure_node(self, node: WorkerController) -> None:
+        node.workerinput[_UNITS_FILE] = str(self._units_file)
+
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+        return _UnitScheduling(config, log, self.unit_of)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        report.__dict__["unit"] = self.unit_of(report.nodeid)
+
+    def unit_of(self, nodeid: str) -> str:
+        if not self._units:
+            self._units = json.loads(self._units_file.read_text())
+        return self._units[nodeid]
+
+
+class _UnitScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no type hints
+    def __init__(self, config: pytest.Config, log: Producer, unit_of: Any) -> None:
+        super().__init__(config, log)
+        self._split_scope = unit_of
