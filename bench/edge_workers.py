@@ -20,7 +20,8 @@ from bench.load import Load, measure
 from gateway.commands.bearer import hash_of
 from tests.builders import numbers
 from tests.deployments import Deployment, split
-from tests.http import eventually, request
+from tests.http import request
+from tests.waiting import eventually
 
 ROUNDS = 5
 WORKERS = (1, 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,13 @@ load_profile()
 
 _SIGNAL_HANDLERS = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
-pytest_plugins = ["tests.lanes", "tests.oracles.fixtures", "tests.spark", "tests.stores.fixtures"]
+pytest_plugins = [
+    "tests.lanes",
+    "tests.scheduling",
+    "tests.oracles.fixtures",
+    "tests.spark",
+    "tests.stores.fixtures",
+]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -48,7 +55,19 @@ def pytest_runtest_teardown() -> None:
             signal.signal(number, handler)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    # What the collection makes stays until the end: there is no garbage to look for.
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_finish() -> None:
-    # What the collection made stays until the end: the garbage collector need not go over it in each test.
+    # The garbage collector need not go over what the collection made in each test.
     gc.collect()
     gc.freeze()
+    # Most tests make few cycles: by default the collector would run several times in each of them.
+    gc.set_threshold(20_000, 20, 50)

@@ -10,13 +10,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from gateway.config.schema import TlsConfig
 from tests.certificates import Authority, new_authority
+from tests.http import request
 from tests.ports import FIRST_PORT, LAST_PORT
+from tests.waiting import eventually
 
 SERVICES = ("catalog", "snapshot", "presign", "vending")
-_START_TIMEOUT = 60
-_STOP_TIMEOUT = 40
+_START_TIMEOUT = 180
+_STOP_TIMEOUT = 120
 
 Settings = dict[str, Any]
 
@@ -67,6 +69,18 @@ class ServerProcess:
             self.process.wait()
             raise
 
+    def restart(self) -> None:
+        """Start the process again from its files, once it has ended; its log is overwritten."""
+        assert self.process.poll() is not None, f"{self.name} still runs"
+        files = ServerFiles(self.config_file, self.log_file, self.metrics_url)
+        self.process = launch(self.name, files).process
+
+    def metric(self, *parts: str) -> float:
+        """Return the sum of all series whose lines have these parts."""
+        lines = request(f"{self.metrics_url}/metrics").body.decode().splitlines()
+        series = [line for line in lines if not line.startswith("#")]
+        return sum(float(line.split()[-1]) for line in series if all(part in line for part in parts))
+
     def log(self) -> str:
         return self.log_file.read_text(errors="replace")
 
@@ -98,6 +112,13 @@ class Deployment:
         for server in self.processes.values():
             settings = yaml.safe_load(server.config_file.read_text()) | dict(change)
             write_yaml(server.config_file, settings)
+
+    def revive(self) -> None:
+        """Start again the processes that have ended, and wait until all are ready."""
+        for server in self.processes.values():
+            if server.process.poll() is not None:
+                server.restart()
+        _wait_until_ready(self)
 
     def logs(self) -> str:
         return "\n".join(f"== {name}\n{server.log()}" for name, server in self.processes.items())
@@ -202,18 +223,21 @@ def _start(stack: ExitStack, deployment: Deployment, name: str, settings: Settin
 
 
 def _wait_until_ready(deployment: Deployment) -> None:
-    deadline = time.monotonic() + _START_TIMEOUT
+    def is_up(server: ServerProcess) -> bool:
+        assert server.process.poll() is None, f"{server.name} ended\n{deployment.logs()}"
+        return is_ready(server)
+
+    def description(server: ServerProcess) -> str:
+        return f"{server.name} is ready\n{deployment.logs()}"
+
     for server in deployment.processes.values():
-        while not is_ready(server):
-            if server.process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"{server.name} did not become ready\n{deployment.logs()}")
-            time.sleep(0.05)
+        eventually(partial(is_up, server), partial(description, server), seconds=_START_TIMEOUT)
 
 
 def _is_complete(url: str) -> bool:
     """True if a process is ready and reaches every service: an edge is also ready without one access mode."""
     try:
-        with urllib.request.urlopen(url, timeout=2) as response:
+        with urllib.request.urlopen(url, timeout=30) as response:
             return bool(json.load(response)["status"] == "ok")
     except OSError:
         return False

@@ -130,10 +130,13 @@ async def running_fleet(
     tables: Sequence[str],
     recipients: Sequence[str],
     replicas: int = 2,
+    redis: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Fleet]:
-    """Start replicas that share their keys and a Redis."""
+    """Start replicas that share their keys and a Redis, with settings of its own if a test gives some."""
     tokens = {recipient: secrets.token_urlsafe(24) for recipient in recipients}
-    settings = _settings(sts, redis_url, tables, tokens)
+    # A busy machine delays replies and renewals of leases: without them, replicas mint twice.
+    cache = {"url": redis_url, "timeout": "5s", "leaseTime": "20s", **(redis or {})}
+    settings = _settings(sts, cache, tables, tokens)
     async with AsyncExitStack() as stack:
         deployments = await stack.enter_async_context(_in_threads(directory, settings, replicas))
         timeout = aiohttp.ClientTimeout(total=120)
@@ -169,7 +172,7 @@ def _runs(deployment: Deployment) -> bool:
 
 
 def _settings(
-    sts: SteerableSts, redis_url: str, tables: Sequence[str], tokens: Mapping[str, str]
+    sts: SteerableSts, redis: Mapping[str, str], tables: Sequence[str], tokens: Mapping[str, str]
 ) -> dict[str, Any]:
     entries = [
         {
@@ -205,8 +208,7 @@ def _settings(
                 },
             }
         ],
-        # Two cores carry the replicas, the token service and the clients: a reply may wait for its turn.
-        "cache": {"redis": {"url": redis_url, "timeout": "2s"}},
+        "cache": {"redis": dict(redis)},
         "keys": {"current": {"secret": secrets.token_urlsafe(32)}},
         "limits": RATES,
     }

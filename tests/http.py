@@ -5,8 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import socket
-import time
-from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +29,7 @@ def request(
 ) -> Answer:
     """Make one request on a connection of its own."""
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
     if token:
         headers["Authorization"] = f"Bearer {token}"
     if body is not None:
@@ -63,7 +61,7 @@ def raw_query(base_url: str, table: str, token: str, capabilities: str = ""):
     sock = socket.socket()
     # Small, so that the server soon has to wait for the reader.
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    sock.settimeout(30)
+    sock.settimeout(60)
     sock.connect((parts.hostname, parts.port))
     try:
         sock.sendall(head.encode())
@@ -95,11 +93,3 @@ def read_to_end(sock: socket.socket) -> bytes:
             break
         pieces += piece
     return bytes(pieces)
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 15) -> None:
-    """Wait until the condition holds, and fail when it does not."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.05)

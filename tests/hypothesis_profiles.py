@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import os
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 _CI_EXAMPLES = 100
-_EXAMPLES = {"fast": 25, "ci": _CI_EXAMPLES, "deep": 2_000}
+_EXAMPLES = {"fast": 10, "ci": _CI_EXAMPLES, "deep": 2_000}
 # Fewer examples than this hardly vary anything.
 _MIN_EXAMPLES = 5
 
 
 def load_profile() -> None:
     for name, number in _EXAMPLES.items():
-        # A busy machine is slow, which says nothing about an example: no deadline.
+        # A busy machine is slow, which says nothing about an example: no deadline, and no check of the speed.
         # The blob reproduces a failure whose examples are random.
         settings.register_profile(
-            name, max_examples=number, deadline=None, derandomize=False, print_blob=True
+            name,
+            max_examples=number,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow],
+            derandomize=False,
+            print_blob=True,
         )
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 

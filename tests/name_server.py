@@ -30,7 +30,7 @@ class NameServer:
         return int(self._socket.getsockname()[1])
 
     def serve(self) -> None:
-        with suppress(OSError):
+        with self._socket, suppress(OSError):
             while True:
                 message, client = self._socket.recvfrom(4096)
                 if message == b"":
@@ -62,8 +62,7 @@ def running_names(addresses: Sequence[str]) -> Iterator[NameServer]:
         yield server
     finally:
         server.close()
-        thread.join(10)
-        server._socket.close()
+        thread.join(60)
 
 
 def _record(address: str) -> bytes:

@@ -41,7 +41,7 @@ class Prometheus:
     def _get(self, path: str, **parameters: object) -> Any:
         url = f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
         try:
-            with urllib.request.urlopen(url, timeout=30) as response:
+            with urllib.request.urlopen(url, timeout=60) as response:
                 return json.load(response)["data"]
         except urllib.error.HTTPError as exc:
             raise PrometheusError(f"{parameters}: {exc.read().decode()}") from exc
@@ -86,7 +86,7 @@ def running_prometheus(
 
 def _is_ready(prometheus: Prometheus) -> bool:
     try:
-        with urllib.request.urlopen(f"{prometheus.url}/-/ready", timeout=2) as response:
+        with urllib.request.urlopen(f"{prometheus.url}/-/ready", timeout=30) as response:
             return bool(response.status == 200)
     except OSError:
         return False

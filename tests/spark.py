@@ -1,4 +1,4 @@
-"""One Spark session for a whole test run, in the tests' own process, and small Delta tables by it."""
+"""The Spark session of a pytest process, and Delta tables for tests."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ import pytest
 
 from gateway.errors import GatewayError
 from pipeline.session import SparkSettings, open_session
+from tests.class_archive import archive_settings, ensure_archive
 from tests.components import SPARK_PIPELINE
+from tests.installed import require_java
 from tests.spark_for_speed import SMALL_TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_JAVA_OPTIONS = "-XX:+UseSerialGC -Xmn512m -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
 FOR_SPEED = {
     **SMALL_TABLES,
     "spark.driver.memory": "1536m",
@@ -29,17 +32,10 @@ FOR_SPEED = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     # S3A's buffers on disk need the file system that writes checksums.
     "spark.hadoop.fs.s3a.fast.upload.buffer": "bytebuffer",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -Xmn512m -XX:TieredStopAtLevel=1",
+    **archive_settings(_JAVA_OPTIONS),
 }
 _STARTED: pytest.StashKey[SparkSession | BaseException] = pytest.StashKey()
 SETTINGS = SparkSettings(master="local[2]", conf=FOR_SPEED)
-
-
-def require_spark() -> None:
-    """Fail the test that asks where Spark cannot be: no test of it is skipped."""
-    for program in ("java", "mvn"):
-        if shutil.which(program) is None:
-            pytest.fail(f"{program} is not there: Java 17 and Maven bring Spark", pytrace=False)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -54,7 +50,7 @@ def pytest_runtestloop(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="session")
 def spark(pytestconfig) -> Iterator[SparkSession]:
-    """The session. What a test registers in it, it takes back; `newSession` gives one of its own."""
+    """The session. A test removes what it registers, or takes a session of its own from `newSession`."""
     started = pytestconfig.stash[_STARTED]
     if isinstance(started, BaseException):
         raise started
@@ -69,7 +65,7 @@ def _needs_spark(item: pytest.Item) -> bool:
 
 
 def _start(config: pytest.Config) -> SparkSession | BaseException:
-    """Return the session, or what is wrong: it is told by the tests that ask for it."""
+    """Return the session, or the exception that the fixture raises."""
     # Spark starts interpreters for what it runs in Python, by whatever is called python3 otherwise.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     scratch = Path(tempfile.mkdtemp(prefix="sluice-spark-"))
@@ -80,7 +76,8 @@ def _start(config: pytest.Config) -> SparkSession | BaseException:
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
     }
     try:
-        require_spark()
+        require_java()
+        ensure_archive(_JAVA_OPTIONS)
         return open_session(SparkSettings(master=SETTINGS.master, conf=conf))
     except (GatewayError, pytest.fail.Exception) as exc:
         return exc
@@ -104,6 +101,11 @@ class DeltaTable:
     def sql(self, statement: str) -> Any:
         """Run a statement about ``{table}``."""
         return self.spark.sql(statement.format(table=self.name))
+
+    def copied(self, path: Path) -> DeltaTable:
+        """Copy the table's directory, so that a test can change the copy."""
+        shutil.copytree(self.path, path)
+        return DeltaTable(self.spark, path)
 
     def frame(self) -> DataFrame:
         return self.spark.read.format("delta").load(str(self.path))

@@ -15,13 +15,24 @@ class TimingReport:
     def __init__(self, file: Path) -> None:
         self._file = file
         self._durations: Counter[str] = Counter()
+        # Of tests/scheduling.py.
+        self._units: Counter[str] = Counter()
         self._outcomes: dict[str, str] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._durations[report.nodeid] += report.duration  # type: ignore[assignment]  # seconds, not a count
+        if unit := getattr(report, "unit", ""):
+            self._units[unit] += report.duration  # type: ignore[assignment]  # seconds
         if report.when == "call" or report.outcome != "passed":
             self._outcomes[report.nodeid] = report.outcome
 
     def pytest_sessionfinish(self) -> None:
         outcomes = Counter(self._outcomes.values())
-        self._file.write_text(json.dumps({"durations": self._durations, "outcomes": outcomes}))
+        failed = [test for test, outcome in self._outcomes.items() if outcome == "failed"]
+        report = {
+            "durations": self._durations,
+            "units": self._units,
+            "outcomes": outcomes,
+            "failed": failed,
+        }
+        self._file.write_text(json.dumps(report))

@@ -22,9 +22,10 @@ from gateway.demo.sample import ensure_sample
 from tests.deployments import Deployment, free_port, split
 from tests.doubles.server import serving
 from tests.doubles.steerable_sts import SteerableSts
-from tests.http import Answer, eventually, request
+from tests.http import Answer, request
 from tests.repository import ROOT
 from tests.stores.redis import Server, running_server, valkey_program
+from tests.waiting import eventually
 
 RECIPIENTS = ("acme", "globex", "initech")
 # One whose rate is soon used up.
@@ -57,7 +58,7 @@ class Watched:
         """Give what all processes show."""
         for addresses in self.targets.values():
             for address in addresses:
-                with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as response:
+                with urllib.request.urlopen(f"http://{address}/metrics", timeout=60) as response:
                     text = response.read().decode()
                 for family in text_string_to_metric_families(text):
                     yield from family.samples
@@ -118,7 +119,7 @@ def _running_worker(directory: Path) -> Iterator[str]:
         yield f"http://{address}"
     finally:
         worker.terminate()
-        worker.wait(30)
+        worker.wait(120)
 
 
 def _answers(url: str) -> bool:
@@ -161,7 +162,7 @@ def _settings(directory: Path, sts: SteerableSts, redis: Server) -> dict[str, An
             },
         ],
         "recipients": list(_recipients()),
-        "cache": {"redis": {"url": redis.url, "timeout": "2s"}},
+        "cache": {"redis": {"url": redis.url, "timeout": "5s"}},
         "usage": {"landing": str(directory / "landing")},
         "audit": {"segmentAge": "10s"},
         "limits": {"rate": _RATE},
@@ -176,5 +177,5 @@ def _recipients() -> Iterator[dict[str, Any]]:
             "expires": f"{now + timedelta(days=20 * number):%Y-%m-%dT%H:%M:%SZ}",
         }
         yield {"name": name, "tokens": [token], "shares": "*"}
-    rate = {"requestsPerSecond": 2, "burst": 5}
+    rate = {"requestsPerSecond": 0.001, "burst": 5}
     yield {"name": HASTY, "tokens": [{"hash": hash_of(f"slc_{HASTY}")}], "shares": "*", "rate": rate}

@@ -64,7 +64,7 @@ def _object(at: Location, path: str) -> str:
 
 def _send(request: urllib.request.Request) -> bytes:
     try:
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             content: bytes = response.read()
             return content
     except urllib.error.HTTPError as exc:

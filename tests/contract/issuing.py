@@ -7,7 +7,7 @@ which shares no code with the vendor.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
@@ -102,17 +102,16 @@ class IssuerContract:
         with pytest.raises(Missing):
             await harness.read(credential, table, "_delta_log/1.json")
 
-    @pytest.mark.parametrize("sibling", SIBLINGS)
-    async def test_sibling_stays_closed(self, harness, sibling):
+    async def test_sibling_stays_closed(self, harness):
         base = f"base-{secrets.token_hex(4)}"
         _table, credential = await shared(harness, "orders", base)
-        other = harness.location(f"{base}/{sibling}")
-        await harness.put(other, "part-0", b"secret")
+        siblings = {name: harness.location(f"{base}/{name}") for name in SIBLINGS}
+        for other in siblings.values():
+            await harness.put(other, "part-0", b"secret")
 
-        with pytest.raises(Denied):
-            await harness.read(credential, other, "part-0")
-        with pytest.raises(Denied):
-            await harness.listing(credential, other, f"{other.path}/")
+        closed = [name for name, other in siblings.items() if await is_closed(harness, credential, other)]
+
+        assert closed == list(SIBLINGS)
 
     async def test_sibling_that_differs_by_case_stays_closed(self, harness):
         base = f"base-{secrets.token_hex(4)}"
@@ -188,27 +187,30 @@ class IssuerContract:
         with pytest.raises(Denied):
             await harness.read(credential, table, "part-0")
 
-    @pytest.mark.parametrize("name", AWKWARD)
-    async def test_awkward_name_is_itself_or_refused(self, harness, name):
+    async def test_awkward_name_is_itself_or_refused(self, harness):
         """An awkward name opens itself and none of its victims, or is refused before anything is minted."""
         base = f"base-{secrets.token_hex(4)}"
-        table = harness.location(f"{base}/{name}")
         victims = [harness.location(f"{base}/{victim}") for victim in ("aa", "foo", "victim", "1", "Abc")]
         for victim in victims:
             await harness.put(victim, "part-0", b"secret")
-        try:
-            credential = await issue(harness, table)
-        except Unsupported:
-            return
-        await harness.put(table, "part-0", b"rows")
+        opened: list[str] = []
+        for name in AWKWARD:
+            table = harness.location(f"{base}/{name}")
+            try:
+                credential = await issue(harness, table)
+            except Unsupported:
+                continue
+            await harness.put(table, "part-0", name.encode())
+            assert await harness.read(credential, table, "part-0") == name.encode(), name
+            keys = await harness.listing(credential, table, f"{table.path}/")
+            assert keys == [f"{table.path}/part-0"], name
+            opened += [
+                f"{name} opens {victim.path}"
+                for victim in victims
+                if not await is_closed(harness, credential, victim)
+            ]
 
-        assert await harness.read(credential, table, "part-0") == b"rows"
-        assert await harness.listing(credential, table, f"{table.path}/") == [f"{table.path}/part-0"]
-        for victim in victims:
-            with pytest.raises(Denied):
-                await harness.read(credential, victim, "part-0")
-            with pytest.raises(Denied):
-                await harness.listing(credential, victim, f"{victim.path}/")
+        assert opened == []
 
     async def test_recipients_share_a_credential_only_where_it_names_nobody(self, harness):
         table, first = await shared(harness, "orders")
@@ -219,13 +221,13 @@ class IssuerContract:
             assert first.secret != second.secret
         assert await harness.read(second, table, "part-0") == b"rows"
 
-    @pytest.mark.parametrize("recipient", ["a b", "ä/ö", "x" * 200, "acme\n", "a:b,c=d", "*", "😀"])
-    async def test_any_recipient_can_be_named(self, harness, recipient):
+    async def test_any_recipient_can_be_named(self, harness):
         table, _ = await shared(harness, "orders")
 
-        credential = await issue(harness, table, recipient=recipient)
+        for recipient in ("a b", "ä/ö", "x" * 200, "acme\n", "a:b,c=d", "*", "😀"):
+            credential = await issue(harness, table, recipient=recipient)
 
-        assert await harness.read(credential, table, "part-0") == b"rows"
+            assert await harness.read(credential, table, "part-0") == b"rows", recipient
 
     async def test_expiration_is_ahead_and_no_later_than_asked(self, harness):
         _table, credential = await shared(harness, "orders")
@@ -326,13 +328,17 @@ class S3IssuerContract(IssuerContract):
         assert await harness.read(credential, table, "part-0") == b"rows"
         assert await harness.read(credential, table, "_delta_log/0.json") == b"log"
 
-    @pytest.mark.parametrize("method", REFUSED_ON_OBJECTS)
-    async def test_object_is_read_and_nothing_else_is_done_to_it(self, harness, method):
+    async def test_object_is_read_and_nothing_else_is_done_to_it(self, harness):
         table, credential = await shared(harness, "orders")
         place = {"Bucket": table.authority, "Key": f"{table.path}/part-0"}
 
-        with pytest.raises(Denied):
-            await harness.call(credential, method, **place, **REFUSED_ON_OBJECTS[method])
+        denied = [
+            method
+            for method, parameters in REFUSED_ON_OBJECTS.items()
+            if await is_denied(harness.call(credential, method, **place, **parameters))
+        ]
+
+        assert denied == list(REFUSED_ON_OBJECTS)
 
 
 class StsIssuerContract(S3IssuerContract):
@@ -359,6 +365,20 @@ async def shared(harness: Harness, name: str, base: str = "") -> tuple[Location,
     await harness.put(table, "part-0", b"rows")
     await harness.put(table, "_delta_log/0.json", b"log")
     return table, await issue(harness, table)
+
+
+async def is_closed(harness: Harness, credential: Credential, other: Location) -> bool:
+    """True if a credential neither reads nor lists a directory that has a file."""
+    reading = await is_denied(harness.read(credential, other, "part-0"))
+    return await is_denied(harness.listing(credential, other, f"{other.path}/")) and reading
+
+
+async def is_denied(call: Awaitable[object]) -> bool:
+    try:
+        await call
+    except Denied:
+        return True
+    return False
 
 
 async def issue(harness: Harness, table: Location, recipient: str = "acme") -> Credential:

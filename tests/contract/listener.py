@@ -27,7 +27,7 @@ from tests.fakes.catalog_store import FakeCatalogStore
 from tests.fakes.metrics import FakeRpcMetrics
 
 SERVICE = "gateway.v1.Snapshot"
-TIMEOUT = timedelta(seconds=30)
+TIMEOUT = timedelta(minutes=1)
 PAGES = 3
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+import weakref
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -16,6 +16,8 @@ from tests.contract.issuing import Denied, Missing
 from tests.stores.s3 import Keys, S3Store, keys_of
 
 _MISSING = {"NoSuchKey", "404"}
+# Each holds a connection. More than a test uses in turn.
+_MOST_CLIENTS = 8
 
 
 class S3Harness:
@@ -25,6 +27,9 @@ class S3Harness:
         self.storage = storage
         self._store = store
         self._role_arn = role_arn or "arn:aws:iam::000000000000:role/any"
+        self._clients: dict[Keys, Any] = {}
+        # A harness ends with its test.
+        weakref.finalize(self, _close, self._clients)
 
     def location(self, directory: str) -> Location:
         return parse_location(f"{self.storage.prefix.text}/{directory}")
@@ -61,13 +66,13 @@ class S3Harness:
         return await asyncio.to_thread(self._assume_role, credential)
 
     def client(self, credential: Credential) -> Any:
-        return self._store.client(_keys(credential))
-
-    @contextmanager
-    def opened(self, credential: Credential) -> Iterator[Any]:
-        """Open a client that acts with this credential."""
-        with closing(self.client(credential)) as client:
-            yield client
+        """Return the client that acts with this credential; to create one takes longer than a call."""
+        keys = _keys(credential)
+        if keys not in self._clients:
+            if len(self._clients) == _MOST_CLIENTS:
+                self._clients.pop(next(iter(self._clients))).close()
+            self._clients[keys] = self._store.client(keys)
+        return self._clients[keys]
 
     def _read(self, credential: Credential, at: Location, path: str) -> Any:
         parameters = {"Bucket": at.authority, "Key": f"{at.path}/{path}"}
@@ -99,8 +104,7 @@ class S3Harness:
 
     def _call(self, credential: Credential, method: str, parameters: Mapping[str, object]) -> Any:
         try:
-            with self.opened(credential) as client:
-                return getattr(client, method)(**parameters)
+            return getattr(self.client(credential), method)(**parameters)
         except ClientError as exc:
             code = exc.response["Error"]["Code"]
             if code == "AccessDenied":
@@ -108,6 +112,11 @@ class S3Harness:
             if code in _MISSING:
                 raise Missing(code) from exc
             raise
+
+
+def _close(clients: Mapping[Keys, Any]) -> None:
+    for client in clients.values():
+        client.close()
 
 
 def _keys(credential: Credential) -> Keys:

@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
 import aiohttp
-import pytest
 
 from gateway.adapters.vendors import find_vendor
 from gateway.domain.location import Location, parse_location
@@ -18,6 +17,12 @@ from gateway.ports import Storage, StorageSettings
 from tests.contract.vendor import REFUSED, Fetched, SignerContract, signed
 from tests.fakes.sessions import FakeSessions
 from tests.stores.s3 import S3Store
+
+# Parameters that ask S3 for another view of an object, or for something else than an object.
+MORE = (
+    *("acl", "acl=", "policy", "tagging", "versions", "uploads", "uploadId=1", "versionId=null"),
+    *("response-content-type=text/html", "list-type=2", "prefix=", "x-id=GetObject"),
+)
 
 
 class S3UrlHarness:
@@ -42,7 +47,7 @@ def _fetch(url: str, method: str, headers: Mapping[str, str]) -> Fetched:
     # Sends the text as it is.
     parts = urlsplit(url)
     body = b"written" if method in {"PUT", "POST"} else None
-    with closing(http.client.HTTPConnection(parts.netloc, timeout=30)) as connection:
+    with closing(http.client.HTTPConnection(parts.netloc, timeout=60)) as connection:
         connection.request(method, f"{parts.path}?{parts.query}", body, dict(headers))
         response = connection.getresponse()
         return Fetched(status=response.status, body=response.read(), headers=dict(response.getheaders()))
@@ -63,23 +68,17 @@ async def opened_to_sign(vendor: str, prefix: str, options: Mapping[str, object]
 class S3SignerContract(SignerContract):
     """Tests over a fixture ``harness``, for what only S3 has."""
 
-    @pytest.mark.parametrize(
-        "more",
-        [
-            *("acl", "acl=", "policy", "tagging", "versions", "uploads", "uploadId=1", "versionId=null"),
-            *("response-content-type=text/html", "list-type=2", "prefix=", "x-id=GetObject"),
-        ],
-    )
-    async def test_url_with_something_more_is_refused(self, harness, more):
+    async def test_url_with_something_more_is_refused(self, harness):
         """AT-16: a signature is for a file, and for no other view of it."""
         table = harness.location("more")
         await harness.put(table, "a", b"rows")
         (url,) = await signed(harness, table, "a")
+        forged = [text for more in MORE for text in (f"{url}&{more}", url.replace("?", f"?{more}&"))]
 
-        for forged in (f"{url}&{more}", url.replace("?", f"?{more}&")):
-            fetched = await harness.fetch(forged)
-            assert fetched.status in REFUSED
-            assert b"rows" not in fetched.body
+        fetched = {text: await harness.fetch(text) for text in forged}
+
+        assert [text for text, answer in fetched.items() if answer.status not in REFUSED] == []
+        assert [text for text, answer in fetched.items() if b"rows" in answer.body] == []
 
     async def test_url_that_has_expired_does_not_live_longer_by_a_second_life(self, harness):
         table = harness.location("expired")

@@ -23,11 +23,12 @@ from tests.stores.redis import (
     running_server,
     valkey_program,
 )
+from tests.waiting import eventually_async
 
 __all__ = ["let_pass"]
 
 # On a busy machine an operation may take longer than a request would wait for it.
-PATIENT = timedelta(seconds=5)
+PATIENT = timedelta(seconds=30)
 PROGRAMS = [
     pytest.param(valkey_program, id="valkey", marks=[pytest.mark.component(VALKEY), pytest.mark.slow]),
     pytest.param(redis_program, id="redis", marks=[pytest.mark.component(REDIS), pytest.mark.system]),
@@ -70,7 +71,9 @@ def nodes(request, tmp_path_factory) -> Iterator[object]:
 
 
 async def opened(config: RedisConfig) -> AsyncIterator[SharedCache]:
-    async with open_redis(config, CredentialMetrics(CollectorRegistry())) as cache:
+    registry = CollectorRegistry()
+    async with open_redis(config, CredentialMetrics(registry)) as cache:
+        await eventually_async(lambda: registry.get_sample_value("sluice_cache_redis_up"), "Redis is used")
         yield cache
 
 

@@ -17,6 +17,7 @@ from gateway.v1 import snapshot_pb2 as pb
 from gateway.v1 import snapshot_pb2_grpc
 from tests.certificates import Authority, new_authority
 from tests.contract.listener import PAGES, Listener, answers
+from tests.waiting import eventually_async
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ class Traffic:
     async def run(self) -> None:
         while True:
             try:
-                await self.stub.GetVersion(pb.GetVersionRequest(), timeout=10)
+                await self.stub.GetVersion(pb.GetVersionRequest(), timeout=60)
                 self.answered += 1
             except aio.AioRpcError as exc:
                 self.failed.append(exc)
@@ -45,9 +46,7 @@ class Traffic:
     async def another(self, calls: int = 20) -> None:
         """Wait until so many more were answered."""
         enough = self.answered + calls
-        async with asyncio.timeout(30):
-            while self.answered < enough and not self.failed:
-                await asyncio.sleep(0.01)
+        await eventually_async(lambda: self.answered >= enough or self.failed)
 
 
 @dataclass
@@ -152,9 +151,7 @@ async def test_calls_come_back_once_the_other_side_shows_a_certificate_of_the_ne
     assert not await answers(stub)
 
     assert listener.shown.renew()
-    async with asyncio.timeout(30):
-        while not await answers(stub):
-            await asyncio.sleep(0.05)
+    await eventually_async(lambda: answers(stub), pause=0.05)
 
 
 async def test_a_stream_under_way_outlives_the_connections_that_are_replaced(listener, rotation):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 import pytest_asyncio
@@ -20,39 +18,18 @@ from tests.contract.test_issuing import opened, seaweedfs_options
 
 pytestmark = [pytest.mark.integration, pytest.mark.component(SEAWEEDFS, BOTO3)]
 
-PATHS = 200
 # Letters that a sibling could share, and signs that a policy, a URL or a text could stumble over.
 LETTERS = "abcxyz0189"
 SIGNS = "{}'\"%+ =,:;&#@!~()[]-_.éß日😀"
 # A path with one of these is refused on this store: seldom enough that most paths are opened.
 REFUSED = "*?$"
 ALPHABET = LETTERS * 3 + SIGNS * 3 + REFUSED
-# Beyond this, refusing would be the rule.
-MOST_DRAWN = 2 * PATHS
-
-
-class OneClientHarness(S3Harness):
-    """Keeps the client of the last credential: to make one takes longer than what it is asked."""
-
-    _kept: tuple[str, Any] = ("", None)
-
-    @contextmanager
-    def opened(self, credential: Credential) -> Iterator[Any]:
-        if self._kept[0] != credential.id:
-            self.close()
-            self._kept = (credential.id, self.client(credential))
-        yield self._kept[1]
-
-    def close(self) -> None:
-        if self._kept[1] is not None:
-            self._kept[1].close()
 
 
 @pytest_asyncio.fixture
 async def harness(seaweedfs):
     async with opened("s3", f"s3://{seaweedfs.bucket}", seaweedfs_options(seaweedfs)) as storage:
-        with closing(OneClientHarness(storage, seaweedfs)) as harness:
-            yield harness
+        yield S3Harness(storage, seaweedfs)
 
 
 def random_table(harness: S3Harness, number: int, chance: random.Random) -> Location:
@@ -92,10 +69,13 @@ async def check_neighbours(
         await harness.listing(credential, root, table.path)
 
 
-async def test_each_of_many_tables_is_opened_and_nothing_near_it(harness):
+@pytest.mark.parametrize("paths", [100, pytest.param(1000, marks=pytest.mark.deep)])
+async def test_each_of_many_tables_is_opened_and_nothing_near_it(harness, paths):
     chance = random.Random(4)
     opened_paths = 0
-    for number in range(MOST_DRAWN):
+    # Beyond this, refusing would be the rule.
+    most_drawn = 2 * paths
+    for number in range(most_drawn):
         table = random_table(harness, number, chance)
         try:
             credential = await issue(harness, table)
@@ -107,6 +87,6 @@ async def test_each_of_many_tables_is_opened_and_nothing_near_it(harness):
         assert await harness.listing(credential, table, f"{table.path}/") == [f"{table.path}/part-0"]
         await check_neighbours(harness, credential, table, neighbours(table, chance))
         opened_paths += 1
-        if opened_paths == PATHS:
+        if opened_paths == paths:
             return
-    pytest.fail(f"only {opened_paths} of {MOST_DRAWN} paths were opened")
+    pytest.fail(f"only {opened_paths} of {most_drawn} paths were opened")

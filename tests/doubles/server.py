@@ -61,12 +61,12 @@ def serving(app: web.Application, tls: TlsConfig | None = None) -> Iterator[str]
     # Nobody waits for keep-alive connections that a client has not closed.
     runner = web.AppRunner(app, shutdown_timeout=0.1, auto_decompress=False)
     try:
-        port = asyncio.run_coroutine_threadsafe(_listen(runner, _context(tls)), loop).result(30)
+        port = asyncio.run_coroutine_threadsafe(_listen(runner, _context(tls)), loop).result(60)
         yield f"{'https' if tls else 'http'}://127.0.0.1:{port}"
     finally:
-        asyncio.run_coroutine_threadsafe(_stop(runner), loop).result(30)
+        asyncio.run_coroutine_threadsafe(_stop(runner), loop).result(60)
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(30)
+        thread.join(60)
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:

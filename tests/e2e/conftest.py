@@ -20,7 +20,10 @@ from gateway.services.snapshot.answer.batch import MAX_BYTES
 from tests.components import ALL_IN_ONE, SPLIT
 from tests.deployments import all_in_one, split
 from tests.e2e.official_client import OfficialClient
-from tests.e2e.url_tables import Written, write
+from tests.e2e.recipient_lake import RecipientProcess, recipient
+from tests.e2e.url_gateway import UrlShare, upload, url_gateway
+from tests.e2e.url_stores import STORES
+from tests.e2e.url_tables import TABLES, Written, write
 from tests.sample import shared_sample
 
 PAGES_SCHEMA, SEVERAL_PAGES = "paging", "several_pages"
@@ -98,6 +101,31 @@ def official_client() -> Iterator[OfficialClient]:
 def url_tables(tmp_path_factory) -> Written:
     """Tables on disk, to be copied to object stores."""
     return write(tmp_path_factory.mktemp("url-tables"))
+
+
+@pytest.fixture(scope="package", params=STORES)
+def url_share(request, tmp_path_factory, url_tables) -> Iterator[UrlShare]:
+    """The tables on each kind of store, shared by a gateway in one process."""
+    directory = tmp_path_factory.mktemp("url-gateway")
+    with request.param(request, directory) as store:
+        upload(url_tables, store, TABLES)
+        with url_gateway(directory, [store], TABLES) as gateway:
+            yield UrlShare(store=store, gateway=gateway)
+
+
+@pytest.fixture(scope="session")
+def url_client() -> Iterator[OfficialClient]:
+    """The official client, as it reads URLs of every kind of store."""
+    client = OfficialClient("tests.e2e.read_urls_with_client")
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="session")
+def url_reader() -> Iterator[RecipientProcess]:
+    """The recipient's library, with no identity of its own."""
+    with recipient() as reader:
+        yield reader
 
 
 @pytest.fixture(

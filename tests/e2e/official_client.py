@@ -54,7 +54,7 @@ class OfficialClient:
 
 def require_environment() -> None:
     if not PYTHON.exists():
-        pytest.skip("the client's environment is not there: `make test` creates it")
+        pytest.fail("the environment of the client is missing: `make environments` creates it", pytrace=False)
 
 
 def environment() -> dict[str, str]:

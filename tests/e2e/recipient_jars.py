@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
-import pytest
-
 from pipeline.jars import fetch_jars, user_cache
+from tests.installed import require_java
 
 
 def spark_jars() -> Path:
     """Return the directory of the jars that the pom names."""
-    for program in ("java", "mvn"):
-        if shutil.which(program) is None:
-            pytest.fail(f"{program} is not there: Java 17 and Maven bring Spark's jars", pytrace=False)
+    require_java()
     return fetch_jars(user_cache(os.environ))

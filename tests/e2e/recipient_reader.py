@@ -33,6 +33,11 @@ class Reader:
         self._tables[address] = sluice_recipient.open_table(address, **options)
         return repr(self._tables[address])
 
+    def forget(self) -> None:
+        """Drop all open tables and scans."""
+        self._tables.clear()
+        self._scans.clear()
+
     def ids(self, engine: str, address: str) -> list[int]:
         """Return the sorted ids in a table."""
         return _ids(engine, self._scan(engine, address))

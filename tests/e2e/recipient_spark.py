@@ -23,6 +23,8 @@ from sluice_recipient import open_table
 S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"
 CONTAINER = "software.amazon.awssdk.auth.credentials.ContainerCredentialsProvider"
 
+JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+
 
 def main(meeting: Path, orders: str, archive: str, elsewhere: str, at_gateway: str) -> None:
     spark = _session()
@@ -49,6 +51,9 @@ def _session() -> SparkSession:
         # One task after the other, in a JVM that is not the driver's.
         "spark.master": "local-cluster[1,1,1024]",
         "spark.executor.memory": "512m",
+        # Neither JVM lives long enough for its optimising compiler to pay.
+        "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+        "spark.executor.extraJavaOptions": JAVA_OPTIONS,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",

@@ -1,7 +1,7 @@
 """The official client reads tables that Spark writes, in both formats, and its frame is Spark's.
 
 It reads all versions of every feature table and of six random histories, and the other histories for a
-release. tests/integration/test_delta_histories.py proves without a client that every version of all forty
+release. tests/integration/test_delta_histories.py proves without a client that every version of all
 histories has Spark's files, deletion vectors, protocol and metadata. test_deltalake_official_client.py
 proves without Spark that the client finds the rows of every version.
 """
@@ -143,7 +143,7 @@ def test_changes_are_those_that_spark_reads(shared, spark_tables, name, use_delt
 
 def test_the_changes_of_most_histories_are_known_of_every_version(spark_tables):
     whole = {name: versions_with_changes(spark_tables.said(name)) for name in HISTORIES}
-    assert sum(len(versions) > COMMITS for versions in whole.values()) >= 20
+    assert sum(len(versions) > COMMITS for versions in whole.values()) >= len(HISTORIES) * 3 // 4
 
 
 def versions_with_changes(said: dict[str, Any]) -> set[int]:

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from sluice_recipient.profile import Profile, parse_profile
 from gateway.ports import utcnow
 from tests.e2e.recipient_lake import ARCHIVE, LOCATIONS, ORDERS, recipient_environment
 from tests.fakes.credential_gateway import CredentialGateway, serving
+from tests.waiting import eventually
 
 _SCRIPT = """
 import os, signal, sys
@@ -107,7 +107,7 @@ def test_it_ends_with_a_parent_that_is_killed():
     )
 
     assert parent.returncode == -signal.SIGKILL
-    _wait_until_gone(int(parent.stdout))
+    eventually(lambda: not _is_alive(int(parent.stdout)), "the companion ends with its parent")
 
 
 def test_another_is_started_when_it_has_died(profile):
@@ -125,16 +125,9 @@ def test_another_is_started_when_it_has_died(profile):
 def _get(address: Address, token: str | None = None) -> dict[str, Any]:
     own = address.token_file.read_text() if token is None else token
     request = urllib.request.Request(address.uri, headers={"Authorization": own})
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         content: dict[str, Any] = json.load(answer)
         return content
-
-
-def _wait_until_gone(pid: int) -> None:
-    deadline = time.monotonic() + 30
-    while _is_alive(pid):
-        assert time.monotonic() < deadline, "it lives on without its parent"
-        time.sleep(0.05)
 
 
 def _is_alive(pid: int) -> bool:

@@ -30,6 +30,7 @@ from tests.e2e.recipient_lake import (
 from tests.e2e.recipient_store import ROLE, VoidableStore, voidable_store
 from tests.fakes.credential_gateway import CredentialGateway, serving
 from tests.stores.process import ServerProcess, running
+from tests.waiting import eventually
 
 pytestmark = [
     pytest.mark.component(SEAWEEDFS),
@@ -152,8 +153,11 @@ def _make_void(store: VoidableStore, gateway: CredentialGateway, table: str) -> 
 
 
 def _wait_for(spark: ServerProcess, file: Path) -> None:
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    while not file.exists():
-        if not spark.is_running() or time.monotonic() > deadline:
-            pytest.fail(f"Spark did not come to {file.name}\n{spark.log()[-5000:]}")
-        time.sleep(0.2)
+    def is_there() -> bool:
+        assert spark.is_running(), what()
+        return file.exists()
+
+    def what() -> str:
+        return f"Spark wrote {file.name}\n{spark.log()[-5000:]}"
+
+    eventually(is_there, what, seconds=TIMEOUT_SECONDS, pause=0.2)

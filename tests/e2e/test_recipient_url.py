@@ -13,7 +13,7 @@ from sluice_recipient.transport import Request, Response, UrllibTransport
 
 from tests.components import CLIENT
 from tests.e2e.official_client import ClientError
-from tests.e2e.recipient_lake import recipient, recipient_environment
+from tests.e2e.recipient_lake import RecipientProcess, recipient_environment
 
 ORDERS = "sample.sales.orders"
 ROWS = 1000
@@ -21,28 +21,33 @@ ROWS = 1000
 pytestmark = pytest.mark.component(CLIENT)
 
 
+@pytest.fixture
+def reader(url_reader: RecipientProcess) -> RecipientProcess:
+    """The recipient's library with no table open."""
+    url_reader.call("forget")
+    return url_reader
+
+
 @pytest.mark.parametrize("mode", ["auto", "url"])
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
-def test_an_engine_reads_a_table_that_has_no_directory_access(served, engine, mode):
+def test_an_engine_reads_a_table_that_has_no_directory_access(served, reader, engine, mode):
     address = f"{served.profile}#{ORDERS}"
-    with recipient() as reader:
-        reader.call("open", address, mode=mode)
+    reader.call("open", address, mode=mode)
 
-        assert reader.call("count", engine, address) == ROWS
+    assert reader.call("count", engine, address) == ROWS
 
 
-def test_deltalake_says_that_it_needs_a_directory(served):
-    with recipient() as reader, pytest.raises(ClientError, match=r"NotUsable: .*use to_polars"):
+def test_deltalake_says_that_it_needs_a_directory(served, reader):
+    with pytest.raises(ClientError, match=r"NotUsable: .*use to_polars"):
         reader.call("count", "deltalake", f"{served.profile}#{ORDERS}")
 
 
-def test_a_directory_that_is_not_shared_is_refused_by_the_gateway(served):
+def test_a_directory_that_is_not_shared_is_refused_by_the_gateway(served, reader):
     address = f"{served.profile}#{ORDERS}"
-    with recipient() as reader:
-        reader.call("open", address, mode="dir")
+    reader.call("open", address, mode="dir")
 
-        with pytest.raises(ClientError, match=r"Refused: .*HTTP 400"):
-            reader.call("count", "polars", address)
+    with pytest.raises(ClientError, match=r"Refused: .*HTTP 400"):
+        reader.call("count", "polars", address)
 
 
 class CountingTransport(UrllibTransport):

@@ -30,7 +30,7 @@ from tests.e2e.url_gateway import (
 )
 from tests.e2e.url_stores import STORES, UrlStore
 from tests.e2e.url_tables import AWKWARD_KEYS, ODD_KEYS, PLAIN, plain_table
-from tests.http import eventually
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.component(ALL_IN_ONE)
 

@@ -52,6 +52,17 @@ class UrlGateway:
         return fetch("POST", self.deployment.base_url + path, headers, json.dumps(dict(body or {})).encode())
 
 
+@dataclass(frozen=True, kw_only=True)
+class UrlShare:
+    """A store with tables on it, and a gateway that shares them by URLs."""
+
+    store: UrlStore
+    gateway: UrlGateway
+
+    def address(self, table: str) -> str:
+        return self.gateway.address(self.store.name, table)
+
+
 class LiveTable:
     """A table that goes on being written to, on a store."""
 

@@ -21,40 +21,40 @@ class FakeDisk:
     operations: list[str] = field(default_factory=list)
 
     def prepare(self) -> None:
-        self._begin("prepare")
+        self.begin("prepare")
 
     def names(self) -> Sequence[str]:
-        self._begin("names")
+        self.begin("names")
         return sorted(self.files)
 
     def create(self, name: str) -> FakeFile:
-        self._begin("create")
+        self.begin("create")
         if name in self.files:
             raise FileExistsError(errno.EEXIST, "exists", name)
         self.files[name] = FakeInode()
         return FakeFile(self, self.files[name])
 
     def open(self, name: str) -> FakeFile:
-        self._begin("open")
+        self.begin("open")
         if name not in self.files:
             raise FileNotFoundError(errno.ENOENT, "not found", name)
         return FakeFile(self, self.files[name])
 
     def rename(self, name: str, new_name: str) -> None:
-        self._begin("rename")
+        self.begin("rename")
         assert new_name not in self.files, "a closed segment would be overwritten"
         self.files[new_name] = self.files.pop(name)
 
     def remove(self, name: str) -> None:
-        self._begin("remove")
+        self.begin("remove")
         self.files.pop(name, None)
 
     def sync(self) -> None:
-        self._begin("sync names")
+        self.begin("sync names")
         self.synced = dict(self.files)
 
     def lock(self, name: str) -> FakeLock | None:
-        self._begin("lock")
+        self.begin("lock")
         if name in self.locks:
             return None
         self.locks[name] = FakeLock(self, name)
@@ -74,7 +74,8 @@ class FakeDisk:
     def content(self, suffix: str) -> bytes:
         return b"".join(inode.content for name, inode in sorted(self.files.items()) if name.endswith(suffix))
 
-    def _begin(self, operation: str) -> None:
+    def begin(self, operation: str) -> None:
+        """Record an operation; raise if it fails."""
         self.operations.append(operation)
         if self.gone:
             raise FileNotFoundError(errno.ENOENT, "the directory is gone")
@@ -96,24 +97,24 @@ class FakeFile:
         # A full disk takes a part of what it is given.
         half = len(data) // 2
         self.inode.content += data[:half]
-        self.disk._begin("append")
+        self.disk.begin("append")
         self.inode.content += data[half:]
 
     def sync(self) -> None:
-        self.disk._begin("sync")
+        self.disk.begin("sync")
         if self.inode not in self.disk.files.values():
             raise FileNotFoundError(errno.ENOENT, "removed")
         self.inode.synced = len(self.inode.content)
 
     def read(self, start: int, length: int) -> bytes:
-        self.disk._begin("read")
+        self.disk.begin("read")
         return bytes(self.inode.content[start : start + length])
 
     def size(self) -> int:
         return len(self.inode.content)
 
     def truncate(self, size: int) -> None:
-        self.disk._begin("truncate")
+        self.disk.begin("truncate")
         del self.inode.content[size:]
         self.inode.synced = min(self.inode.synced, size)
 

@@ -13,7 +13,7 @@ from multidict import CIMultiDict
 
 from gateway.edge.server import Connection, Limits
 
-_PATIENCE = 5
+_PATIENCE = 60
 
 
 class MemoryTransport(asyncio.Transport):

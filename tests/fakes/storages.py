@@ -11,9 +11,9 @@ class FakeStorages:
 
     def __init__(self, *storages: Storage) -> None:
         self.asked: list[Location] = []
-        self._storages = storages
+        self.storages = storages
 
     def find(self, location: Location) -> Storage | None:
         self.asked.append(location)
-        covering = [storage for storage in self._storages if storage.prefix.covers(location)]
+        covering = [storage for storage in self.storages if storage.prefix.covers(location)]
         return max(covering, key=lambda storage: len(storage.prefix.path), default=None)

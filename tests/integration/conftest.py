@@ -20,6 +20,7 @@ from tests.stores.toxiproxy import Toxiproxy, running_toxiproxy
 TOKEN = "slc_reader"
 
 Deploy = Callable[..., AbstractContextManager[Deployment]]
+Kind = Callable[[Path, Settings], AbstractContextManager[Deployment]]
 
 
 @pytest.fixture(scope="session")
@@ -35,28 +36,37 @@ def settings(sample) -> Settings:
         "storages": [{"name": "sample", "prefix": str(sample.directory), "vendor": "local"}],
         "recipients": [{"name": "reader", "tokens": [{"hash": hash_of(TOKEN)}], "shares": "*"}],
         "limits": {"rate": {"requestsPerSecond": 100_000, "burst": 100_000}},
+        # Longer than a busy machine takes for the streams that a test waits for.
+        "grace": "90s",
     }
 
 
 @pytest.fixture(
+    scope="module",
     params=[
         pytest.param(all_in_one, id="all-in-one", marks=pytest.mark.component(ALL_IN_ONE)),
         pytest.param(split, id="split", marks=pytest.mark.component(SPLIT)),
-    ]
+    ],
 )
-def deploy(request, tmp_path, settings) -> Deploy:
+def deployment_kind(request) -> Kind:
+    kind: Kind = request.param
+    return kind
+
+
+@pytest.fixture
+def deploy(deployment_kind: Kind, tmp_path, settings) -> Deploy:
     """Starts the gateway with the sample, and other settings where a test gives them."""
 
     def start(**changes: Any) -> AbstractContextManager[Deployment]:
-        kind: Callable[[Path, Settings], AbstractContextManager[Deployment]] = request.param
-        return kind(tmp_path, settings | changes)
+        return deployment_kind(tmp_path, settings | changes)
 
     return start
 
 
-@pytest.fixture
-def deployment(deploy) -> Iterator[Deployment]:
-    with deploy() as running:
+@pytest.fixture(scope="module")
+def deployment(deployment_kind, tmp_path_factory, settings) -> Iterator[Deployment]:
+    """A deployment with the sample for all tests of a module; each leaves it as it found it."""
+    with deployment_kind(tmp_path_factory.mktemp("deployment"), settings) as running:
         yield running
 
 

@@ -6,15 +6,15 @@ import asyncio
 import sys
 
 from tests.integration.replica import Provider, replica
+from tests.waiting import eventually_async
 
 
 async def main(url: str) -> None:
     provider = Provider()
     provider.gate.clear()
-    async with replica(provider, url=url) as mine:
+    async with replica(provider, url=url, leaseTime="2s") as mine:
         task = asyncio.create_task(mine.issue())
-        while not provider.calls:
-            await asyncio.sleep(0.01)
+        await eventually_async(lambda: provider.calls)
         sys.stdout.write("minting\n")
         sys.stdout.flush()
         await task

@@ -13,9 +13,11 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from gateway.adapters.cache.drop import Drops
+from gateway.adapters.cache.fingerprint import Fingerprint
 from gateway.adapters.cache.issuer import CachedIssuer
 from gateway.adapters.cache.key import scope_key
-from gateway.adapters.cache.process import open_cache
+from gateway.adapters.cache.process import open_cache, open_drops
 from gateway.adapters.cache.rhythm import rhythm_of
 from gateway.adapters.credential_metrics import CredentialMetrics
 from gateway.adapters.storage_plan import PlannedStorage
@@ -25,14 +27,18 @@ from gateway.domain.key import Key, Keys
 from gateway.domain.location import parse_location
 from gateway.domain.scope import Scope
 from gateway.ports import Storage
+from tests.waiting import eventually_async
 
 KEYS = Keys(current=Key(id="k1", secret=b"s" * 32))
 PREFIX = parse_location("s3://lake")
+PLAN = PlannedStorage(name="lake", prefix=PREFIX, vendor="aws")
+# Without files to read, it is known at once.
+FINGERPRINT = Fingerprint(PLAN).value or b""
 # Time stands still, so that no window turns in the middle of a test.
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 LIFE = timedelta(hours=1)
-# On a busy machine an operation may take longer than a request would wait for it.
-PATIENT = timedelta(seconds=5)
+# On a busy machine an operation may take longer than a request would wait for it, and a renewal come late.
+PATIENT = timedelta(seconds=30)
 
 
 @dataclass
@@ -72,7 +78,7 @@ class Replica:
         for number in count():
             location = parse_location(f"s3://lake/{path}/{number}")
             scope = Scope(location=location, recipient=recipient, life=LIFE)
-            rhythm = rhythm_of(scope_key(self.issuer._fingerprint.value or b"", scope), LIFE)
+            rhythm = rhythm_of(scope_key(FINGERPRINT, scope), LIFE)
             if NOW - rhythm.turn_at(NOW).start < rhythm.width / 2:
                 return scope
         raise AssertionError
@@ -91,20 +97,27 @@ class Replica:
 
 
 @asynccontextmanager
-async def replica(provider: Provider, keys: Keys = KEYS, **redis: Any) -> AsyncIterator[Replica]:
-    """Run the cache of one replica."""
+async def replica(
+    provider: Provider, keys: Keys = KEYS, *, is_up: bool = True, **redis: Any
+) -> AsyncIterator[Replica]:
+    """Run the cache of one replica, once it uses Redis unless that cannot be used from the start."""
     registry = CollectorRegistry()
-    config = CacheConfig(redis=RedisConfig.model_validate({"timeout": PATIENT, "leaseTime": "2s", **redis}))
-    plan = PlannedStorage(name="lake", prefix=PREFIX, vendor="aws")
+    config = CacheConfig(
+        redis=RedisConfig.model_validate({"timeout": PATIENT, "leaseTime": PATIENT, **redis})
+    )
     async with open_cache(config, keys, CredentialMetrics(registry), clock=lambda: NOW) as cache:
-        issuer = cache.storage(plan).wrap(Storage(name="lake", prefix=PREFIX, issuer=provider)).issuer
+        issuer = cache.storage(PLAN).wrap(Storage(name="lake", prefix=PREFIX, issuer=provider)).issuer
         assert isinstance(issuer, CachedIssuer)
-        yield Replica(issuer, registry)
+        running = Replica(issuer, registry)
+        await eventually_async(lambda: running.is_up or not is_up, "the replica uses Redis")
+        yield running
         await cache.stop()
 
 
-async def until(is_so: Any, seconds: float = 30) -> None:
-    """Wait for what another process does."""
-    async with asyncio.timeout(seconds):
-        while not is_so():
-            await asyncio.sleep(0.02)
+@asynccontextmanager
+async def dropping(config: RedisConfig) -> AsyncIterator[Drops]:
+    """Open what removes values from Redis, once it uses Redis."""
+    registry = CollectorRegistry()
+    async with open_drops(config, KEYS, CredentialMetrics(registry)) as drops:
+        await eventually_async(lambda: registry.get_sample_value("sluice_cache_redis_up"), "Redis is used")
+        yield drops

@@ -21,6 +21,7 @@ from gateway.domain.window import URL_PARTS, Window, window_at
 from gateway.ports import Signer, SigningCost, Storage
 from tests.fakes.hmac_signer import HmacSigner, is_genuine, urls_of
 from tests.integration.replica import KEYS, LIFE, NOW, PATIENT, PREFIX
+from tests.waiting import eventually_async
 
 WINDOW: Window = window_at(NOW, LIFE, URL_PARTS, b"lake")
 FILES = 200
@@ -66,7 +67,7 @@ async def signing_replica(
     registry = CollectorRegistry()
     config = CacheConfig(
         urls=UrlCacheConfig.model_validate(urls or {}),
-        redis=RedisConfig.model_validate({"timeout": PATIENT, "leaseTime": "2s", **redis}),
+        redis=RedisConfig.model_validate({"timeout": PATIENT, "leaseTime": PATIENT, **redis}),
     )
     signing = Signing(metrics=UrlMetrics(registry), public_url="https://share.example", url_keys=KEYS)
     plan = PlannedStorage(name="lake", prefix=PREFIX, vendor="aws")
@@ -76,7 +77,9 @@ async def signing_replica(
         vendor = HmacSigner(cost, sessions=remembered.sessions if has_sessions else None, clock=clock)
         signer = remembered.wrap(Storage(name="lake", prefix=PREFIX, signer=vendor)).signer
         assert signer is not None
-        yield SigningReplica(signer, vendor, registry)
+        running = SigningReplica(signer, vendor, registry)
+        await eventually_async(lambda: running.is_up, "the replica uses Redis")
+        yield running
         await cache.stop()
 
 

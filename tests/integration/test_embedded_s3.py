@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import boto3
@@ -19,8 +18,8 @@ from gateway.demo.s3_start import sample_on_s3
 from gateway.demo.sample import SampleCatalog
 from tests.components import SEAWEEDFS
 from tests.stores.process import listens
+from tests.waiting import eventually
 
-WAIT_SECONDS = 30
 # Starts a store, says on which port it is, and waits to be killed.
 HOLDER = """\
 import sys, time
@@ -90,10 +89,7 @@ def test_store_ends_when_its_owner_is_killed(tmp_path):
         assert listens(port)
         os.kill(holder.pid, signal.SIGKILL)
 
-    deadline = time.monotonic() + WAIT_SECONDS
-    while listens(port):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    eventually(lambda: not listens(port))
 
 
 @pytest.mark.component(SEAWEEDFS)

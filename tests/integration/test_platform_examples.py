@@ -35,7 +35,7 @@ PRINCIPALS = [
         "name": "throttled",
         "certificate": "spiffe://sluice.test/throttled",
         "shares": ["sample"],
-        "rate": {"requestsPerSecond": 0.5, "burst": 1},
+        "rate": {"requestsPerSecond": 0.2, "burst": 1},
     },
     {
         "name": "reader-of-logs",

@@ -76,7 +76,7 @@ class Caller:
         request = catalog_pb2.ResolveRequest(
             caller=caller, share="sample", schema="sales", table="orders", audiences=audiences
         )
-        return await CatalogStub(self.channel("catalog")).Resolve(request, metadata=metadata, timeout=10)
+        return await CatalogStub(self.channel("catalog")).Resolve(request, metadata=metadata, timeout=60)
 
     async def refused(self, **arguments: Any) -> errors.GatewayError:
         with pytest.raises(aio.AioRpcError) as caught:

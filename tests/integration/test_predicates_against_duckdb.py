@@ -31,7 +31,8 @@ pytestmark = pytest.mark.component(DUCKDB, DELTALAKE)
 TABLES_IN_A_GROUP = 10
 PREDICATES = 40
 GROUPS = [
-    *(f"group-{number}" for number in range(6)),
+    *(f"group-{number}" for number in range(4)),
+    *(pytest.param(f"group-{number}", marks=pytest.mark.deep) for number in (4, 5)),
     *(pytest.param(f"deep-{number}", marks=pytest.mark.deep) for number in range(60)),
 ]
 # Below what every group comes to: leaving out nothing, or using no hint, would never be wrong.

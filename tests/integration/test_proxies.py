@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
@@ -20,6 +19,7 @@ from tests.proxies.gate import Gate
 from tests.proxies.nginx import running_nginx
 from tests.proxies.proxy import Proxy
 from tests.proxies.stream import streaming
+from tests.waiting import eventually
 
 END = "includeEndStreamAction=true"
 PROXIES = {"nginx": running_nginx, "envoy": running_envoy}
@@ -36,7 +36,7 @@ CASES = pytest.mark.parametrize(
     ],
 )
 PAGE, FILES = 1000, 2500
-_PATIENCE = 20
+_TIMEOUT = 60
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ class Way:
 @pytest.fixture
 def way(gateway: InProcess, proxy: Proxy) -> Way:
     snapshot, presign = gateway.services.snapshot, gateway.services.presign
-    until(lambda: snapshot.closed == len(snapshot.requests))
+    eventually(lambda: snapshot.closed == len(snapshot.requests))
     snapshot.gate = snapshot.fail_after = snapshot.error = None
     snapshot.pages = snapshot.closed = 0
     for kept in (snapshot.requests, presign.requests, gateway.audit.noted, gateway.peers):
@@ -102,13 +102,6 @@ def way(gateway: InProcess, proxy: Proxy) -> Way:
     way = Way(gateway, proxy)
     way.grow(FILES)
     return way
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
 
 
 @CASES
@@ -144,7 +137,7 @@ def test_every_client_notices_that_an_answer_broke_off(
     way.gateway.services.snapshot.fail_after = 2
     with pytest.raises(Broken):
         READERS[client](way.query(listener), way.headers | {"Accept-Encoding": accepted})
-    until(lambda: bool(way.gateway.audit.noted))
+    eventually(lambda: bool(way.gateway.audit.noted))
     assert way.gateway.audit.noted[0].outcome == "INTERNAL_ERROR"
 
 
@@ -171,10 +164,10 @@ def test_a_client_that_goes_away_stops_the_work_at_the_page_that_is_being_made(
     snapshot, presign = way.gateway.services.snapshot, way.gateway.services.presign
     with streaming(way.query(listener), way.headers | {"Accept-Encoding": accepted}) as stream:
         stream.read_lines(2 + PAGE)
-    until(lambda: snapshot.closed == 1)
+    eventually(lambda: snapshot.closed == 1)
     assert max(snapshot.pages, len(presign.requests)) <= 2
     # Not the first that is noted: a stream of the test before may still come to its end.
-    until(lambda: "CLIENT_GONE" in {event.outcome for event in way.gateway.audit.noted})
+    eventually(lambda: "CLIENT_GONE" in {event.outcome for event in way.gateway.audit.noted})
 
 
 @pytest.mark.parametrize("listener", ["plain", "untold"])
@@ -185,20 +178,17 @@ def test_a_client_that_reads_nothing_is_waited_for_and_stops_the_work_when_it_go
     snapshot, presign = way.gateway.services.snapshot, way.gateway.services.presign
     with streaming(way.query(listener), way.headers, receive_buffer=4096) as stream:
         stream.read_lines(1)
-        made = -1
-        while made != snapshot.pages:
-            made = snapshot.pages
-            time.sleep(0.3)
+        made = way.gateway.settled_pages()
         # What kernels and the proxy hold is not ours to bound; the whole would be 100 pages.
         assert made < 90
-    until(lambda: snapshot.closed == 1)
+    eventually(lambda: snapshot.closed == 1)
     # One may have been on its way into the kernel.
     assert max(snapshot.pages, len(presign.requests)) <= made + 2
 
 
 def test_many_requests_share_few_connections(way: Way) -> None:
     parts = urlsplit(way.query())
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=_PATIENCE)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=_TIMEOUT)
     connection.connect()
     first = connection.sock
     base = parts.path.partition("/shares")[0]
@@ -223,7 +213,7 @@ def test_an_answer_that_breaks_off_takes_no_other_with_it(way: Way) -> None:
     gate = way.hold_pages_after(1)
     snapshot = way.gateway.services.snapshot
     with streaming(way.query(), way.headers) as whole:
-        until(lambda: gate.waiting == 1)
+        eventually(lambda: gate.waiting == 1)
         snapshot.gate, snapshot.fail_after = None, snapshot.pages + 1
         with streaming(way.query(), way.headers) as broken:
             assert is_broken(broken)
@@ -248,7 +238,7 @@ def test_a_pause_that_is_too_long_for_a_hasty_proxy_breaks_the_answer_and_not_on
 ) -> None:
     gate = way.hold_pages_after(1)
     with streaming(way.query("plain"), way.headers) as patient:
-        until(lambda: gate.waiting == 1)
+        eventually(lambda: gate.waiting == 1)
         way.hold_pages_after(1)
         with streaming(way.query("hasty"), way.headers) as hasty:
             # Both are paused for as long as the hasty one has patience.

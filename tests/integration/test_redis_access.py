@@ -6,12 +6,10 @@ import re
 
 import pytest
 
-from gateway.adapters.cache.process import open_drops
-from gateway.adapters.credential_metrics import CredentialMetrics
 from gateway.config.redis import RedisConfig
 from tests.certificates import new_authority
 from tests.components import REDIS
-from tests.integration.replica import KEYS, PATIENT, Provider, replica
+from tests.integration.replica import PATIENT, Provider, dropping, replica
 from tests.repository import ROOT
 from tests.stores.redis import (
     PROGRAMS,
@@ -20,6 +18,7 @@ from tests.stores.redis import (
     running_server,
     running_tls_server,
 )
+from tests.waiting import eventually_async
 
 
 def rules() -> list[str]:
@@ -36,7 +35,7 @@ async def shared(provider: Provider, **redis) -> None:
         assert await one.issue() == await two.issue()
         assert two.served("redis") == 1
         config = RedisConfig.model_validate({"timeout": PATIENT, **redis})
-        async with open_drops(config, KEYS, CredentialMetrics(one.registry.__class__())) as drops:
+        async with dropping(config) as drops:
             assert await drops.drop_recipient("ann") == 1
         for reason in ("authentication", "response", "cluster", "connection"):
             assert one.errors(reason) == two.errors(reason) == 0
@@ -66,10 +65,10 @@ async def test_a_user_of_a_cluster(program, tmp_path):
 async def test_a_wrong_or_missing_password_is_a_miss(program, tmp_path, caplog, password):
     provider = Provider()
     with running_server(program(), tmp_path, "--requirepass", "hunter2") as server:
-        async with replica(provider, url=server.url, password=password) as one:
+        async with replica(provider, is_up=False, url=server.url, password=password) as one:
             await one.issue()
+            await eventually_async(lambda: one.errors("authentication") >= 1)
             assert not one.is_up
-            assert one.errors("authentication") >= 1
     assert len(provider.calls) == 1
     assert caplog.text.count("redis is out of order (authentication)") == 1
     assert "hunter2" not in caplog.text
@@ -81,8 +80,9 @@ async def test_a_user_who_may_not_write_is_a_miss(program, tmp_path):
     provider = Provider()
     with running_server(program(), tmp_path) as server:
         server.client().execute_command("ACL", "SETUSER", "reader", "on", ">p", "~*", "+get", "+eval")
-        async with replica(provider, url=server.url, username="reader", password="p") as one:
+        async with replica(provider, is_up=False, url=server.url, username="reader", password="p") as one:
             await one.issue()
+            await eventually_async(lambda: one.errors("authentication") >= 1)
             assert not one.is_up
     assert len(provider.calls) == 1
 
@@ -113,7 +113,9 @@ async def test_a_server_whose_authority_we_do_not_know_is_not_trusted(tmp_path, 
     with running_tls_server(redis_program(), tmp_path, authority.issue("redis")) as server:
         files = authority.issue("vending").model_dump()
         tls = files | {"ca": str(other.ca) if who == "other" else ""}
-        async with replica(provider, url=f"rediss://127.0.0.1:{server.port}", tls=tls) as one:
+        url = f"rediss://127.0.0.1:{server.port}"
+        async with replica(provider, is_up=False, url=url, tls=tls) as one:
             await one.issue()
+            await eventually_async(lambda: one.errors("connection") >= 1)
             assert not one.is_up
     assert len(provider.calls) == 1

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 from collections.abc import Iterator
 from itertools import count
 
 import pytest
 
-from tests.integration.replica import Provider, replica, until
+from tests.integration.replica import Provider, replica
 from tests.stores.redis import (
     PROGRAMS,
     SERVICE,
@@ -17,6 +16,7 @@ from tests.stores.redis import (
     running_sentinels,
     running_server,
 )
+from tests.waiting import eventually_async
 
 pytestmark = [
     pytest.mark.parametrize("program", PROGRAMS),
@@ -43,8 +43,8 @@ async def test_sentinels_lead_to_the_new_primary(program, tmp_path, caplog):
             servers.primary.process.kill()
             for number in range(10):
                 await one.issue(f"during-{number}")
-            await until(lambda: servers.replica.client().info("replication")["role"] == "master")
-            await until(lambda: one.is_up)
+            await eventually_async(lambda: servers.replica.client().info("replication")["role"] == "master")
+            await eventually_async(lambda: one.is_up)
             await shares(two, one)
             calls = len(provider.calls)
             first = await one.issue("after")
@@ -59,10 +59,13 @@ async def shares(late, leader) -> None:
 
     What it has open still leads to the old one: until each of those is given up, it issues for itself.
     """
-    async with asyncio.timeout(30):
-        for number in count():
-            if await leader.issue(f"wakes-{number}") == await late.issue(f"wakes-{number}"):
-                return
+    numbers = count()
+
+    async def is_found() -> bool:
+        name = f"wakes-{next(numbers)}"
+        return bool(await leader.issue(name) == await late.issue(name))
+
+    await eventually_async(is_found)
 
 
 async def test_a_primary_that_became_a_replica_is_left_alone_until_it_takes_values_again(
@@ -76,12 +79,12 @@ async def test_a_primary_that_became_a_replica_is_left_alone_until_it_takes_valu
         async with replica(provider, url=server.url) as one:
             await one.issue("before")
             server.client().replicaof("127.0.0.1", other.port)
-            await until(lambda: server.client().info("replication")["role"] == "slave")
+            await eventually_async(lambda: server.client().info("replication")["role"] == "slave")
             for number in range(10):
                 await one.issue(f"during-{number}")
             assert not one.is_up
             server.client().replicaof("no", "one")
-            await until(lambda: one.is_up)
+            await eventually_async(lambda: one.is_up)
             await one.issue("after")
         assert server.client().keys("*:v")
     assert caplog.text.count("redis is out of order") == 1

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.components import TOXIPROXY
-from tests.integration.replica import PATIENT, Provider, replica, until
+from tests.integration.replica import PATIENT, Provider, replica
+from tests.waiting import eventually_async
 
 pytestmark = [pytest.mark.component(TOXIPROXY), pytest.mark.system]
 
@@ -37,8 +38,8 @@ async def test_faults_on_the_way_are_misses(proxy, caplog, toxic, attributes, re
             assert one.errors(reason) < 30
             assert caplog.text.count("redis is out of order") <= 2
         proxy.remove(toxic)
-        await until(lambda: one.is_up)
-        await until(lambda: two.is_up)
+        await eventually_async(lambda: one.is_up)
+        await eventually_async(lambda: two.is_up)
         assert await one.issue("after") == await two.issue("after")
     assert len(provider.calls) == 32
 
@@ -54,7 +55,7 @@ async def test_gone_and_back(proxy, caplog):
         assert not one.is_up
         assert caplog.text.count("redis is out of order (connection)") == 1
         proxy.set_enabled(enabled=True)
-        await until(lambda: one.is_up)
+        await eventually_async(lambda: one.is_up)
         assert caplog.text.count("redis is back") == 1
         assert await one.issue("after") == await two.issue("after")
     assert len(provider.calls) == 32
@@ -65,10 +66,10 @@ async def test_a_server_that_is_stopped_in_its_tracks_is_left_alone(server, prox
     async with replica(provider, url=server.url, timeout="200ms") as one:
         await one.issue("before")
         # Holds up every command for a while, as a large command of another client would.
-        blocked = server.client(socket_timeout=30)
+        blocked = server.client(socket_timeout=60)
         blocked.execute_command("CLIENT", "PAUSE", 3000, "ALL")
         for number in range(10):
             await one.issue(f"during-{number}")
         assert one.errors("timeout") >= 5
-        await until(lambda: one.is_up)
+        await eventually_async(lambda: one.is_up)
         assert len(provider.calls) == 11

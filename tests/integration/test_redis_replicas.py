@@ -8,12 +8,11 @@ from collections import Counter
 
 import pytest
 
-from gateway.adapters.cache.process import open_drops
-from gateway.adapters.credential_metrics import CredentialMetrics
 from gateway.config.redis import RedisConfig
 from gateway.domain.key import Key, Keys
-from tests.integration.replica import KEYS, PATIENT, Provider, replica, until
+from tests.integration.replica import KEYS, PATIENT, Provider, dropping, replica
 from tests.stores.redis import PROGRAMS, running_server
+from tests.waiting import eventually_async
 
 
 async def test_a_stampede_mints_each_key_once(server):
@@ -35,17 +34,29 @@ async def test_a_stampede_mints_each_key_once(server):
 
 async def test_a_slow_mint_of_one_key_holds_up_no_other(server):
     provider = Provider()
-    async with replica(provider, url=server.url) as one, replica(provider, url=server.url) as two:
+    lease = {"url": server.url, "leaseTime": "9s"}
+    async with replica(provider, **lease) as one, replica(provider, **lease) as two:
         provider.gate.clear()
         slow = asyncio.create_task(one.issue("slow"))
-        await until(lambda: provider.calls)
+        await eventually_async(lambda: provider.calls)
         follower = asyncio.create_task(two.issue("slow"))
-        # Longer than the lease, which the leader renews.
-        await asyncio.sleep(3)
+        await is_renewed(server.client())
         provider.gate.set()
         await two.issue("quick")
         assert (await slow).id == (await follower).id
     assert len(provider.calls) == 2
+
+
+async def is_renewed(client) -> None:
+    """Wait until the only lease has more time left than it had before."""
+    (name,) = client.keys("*:l")
+    left = [client.pttl(name)]
+
+    def has_more() -> bool:
+        left.append(client.pttl(name))
+        return bool(left[-1] > left[-2] > 0)
+
+    await eventually_async(has_more, "the leader renews its lease")
 
 
 async def test_a_replica_that_is_killed_while_it_mints_costs_its_lease(server):
@@ -70,7 +81,7 @@ async def test_a_leader_that_is_stopped_lets_go(server):
     provider.gate.clear()
     async with replica(provider, url=server.url) as one:
         task = asyncio.create_task(one.issue())
-        await until(lambda: provider.calls)
+        await eventually_async(lambda: provider.calls)
         task.cancel()
     assert server.client().keys("*:l") == []
 
@@ -80,10 +91,10 @@ async def test_everything_flushed_in_the_middle_of_a_mint(server):
     async with replica(provider, url=server.url) as one, replica(provider, url=server.url) as two:
         provider.gate.clear()
         first = asyncio.create_task(one.issue())
-        await until(lambda: provider.calls)
+        await eventually_async(lambda: provider.calls)
         server.client().flushall()
         second = asyncio.create_task(two.issue())
-        await until(lambda: len(provider.calls) == 2)
+        await eventually_async(lambda: len(provider.calls) == 2)
         provider.gate.set()
         await asyncio.gather(first, second)
         # Whichever was published first is what others find.
@@ -171,7 +182,7 @@ async def test_dropped_credentials_are_found_by_nobody(server):
             for who in ("ann", "bob"):
                 await one.issue(path, who)
         config = RedisConfig(url=server.url, timeout=PATIENT)
-        async with open_drops(config, KEYS, CredentialMetrics(one.registry.__class__())) as drops:
+        async with dropping(config) as drops:
             assert await drops.drop_recipient("ann") == 2
         async with replica(provider, url=server.url) as two:
             assert await two.issue("a", "bob") == await one.issue("a", "bob")
@@ -185,14 +196,14 @@ async def test_a_redis_that_restarts_is_missed_once_and_used_again(program, tmp_
     provider = Provider()
     with running_server(program(), tmp_path) as server:
         port = server.port
-        async with replica(provider, url=server.url, timeout="500ms") as one:
+        async with replica(provider, url=server.url) as one:
             await one.issue("before")
             server.process.kill()
             for number in range(8):
                 await one.issue(f"without-{number}")
             assert not one.is_up
             with running_server(program(), tmp_path / "again", port=port) as again:
-                await until(lambda: one.is_up)
+                await eventually_async(lambda: one.is_up)
                 await one.issue("after")
                 assert len(again.client().keys("*:v")) == 1
     assert caplog.text.count("redis is out of order") == 1

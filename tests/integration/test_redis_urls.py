@@ -11,14 +11,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
-from prometheus_client import CollectorRegistry
 
-from gateway.adapters.cache.process import open_drops
-from gateway.adapters.credential_metrics import CredentialMetrics
 from gateway.config.redis import RedisConfig
 from gateway.ports import SigningCost
-from tests.integration.replica import KEYS, PATIENT, until
+from tests.integration.replica import PATIENT, dropping
 from tests.integration.signing_replica import FILES, assert_right, signing_replica
+from tests.waiting import eventually_async
 
 HASH, PRIVATE_KEY, CALL = SigningCost.HASH, SigningCost.PRIVATE_KEY, SigningCost.CALL
 ALWAYS = {"redis": "always"}
@@ -31,7 +29,7 @@ def values(server) -> list[bytes]:
 
 
 async def stored(server, count: int) -> None:
-    await until(lambda: len(values(server)) >= count)
+    await eventually_async(lambda: len(values(server)) >= count)
 
 
 async def test_processes_give_the_same_bytes_and_mint_one_session(server):
@@ -158,8 +156,8 @@ async def test_a_storage_that_is_dropped_is_forgotten_by_redis(server, cost):
         await one.urls()
         await stored(server, 2)
         config = RedisConfig(url=server.url, timeout=PATIENT)
-        async with open_drops(config, KEYS, CredentialMetrics(CollectorRegistry())) as drops:
-            await until(lambda: server.client().zcard(server.client().keys("*:i")[0]) == 2)
+        async with dropping(config) as drops:
+            await eventually_async(lambda: server.client().zcard(server.client().keys("*:i")[0]) == 2)
             assert await drops.drop_storage("lake") == 2
         assert values(server) == []
     async with signing_replica(cost, urls=ALWAYS, url=server.url, has_sessions=True) as two:
@@ -177,7 +175,7 @@ async def test_a_full_redis_is_a_miss_and_still_read(server, cost):
             assert await two.urls(0) == first
             for page in range(1, 9):
                 assert_right(await two.urls(page), page)
-            await until(lambda: two.errors("full") >= 1)
+            await eventually_async(lambda: two.errors("full") >= 1)
             assert two.is_up
 
 

@@ -19,7 +19,7 @@ def server(tmp_path):
 
 
 def test_only_presign_and_vending_use_it(deploy, server):
-    with deploy(cache={"redis": {"url": server.url, "timeout": "2s"}}) as deployment:
+    with deploy(cache={"redis": {"url": server.url, "timeout": "5s"}}) as deployment:
         up = {
             name
             for name, process in deployment.processes.items()
@@ -38,5 +38,5 @@ def test_a_redis_that_is_not_there_keeps_nothing_from_starting(deploy):
 
 
 def metrics_of(url: str) -> str:
-    with urllib.request.urlopen(f"{url}/metrics", timeout=10) as response:
+    with urllib.request.urlopen(f"{url}/metrics", timeout=60) as response:
         return str(response.read().decode())

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
+
+import pytest
+import yaml
 
 from gateway.commands.bearer import hash_of
-from tests.deployments import Deployment
-from tests.http import eventually, request
+from tests.deployments import Deployment, ServerProcess, write_yaml
+from tests.http import request
 from tests.integration.conftest import TOKEN
+from tests.waiting import eventually
 
 
 def shares(deployment: Deployment, token: str = TOKEN) -> list[str]:
@@ -17,11 +22,30 @@ def shares(deployment: Deployment, token: str = TOKEN) -> list[str]:
     return [item["name"] for item in answer.json["items"]]
 
 
+def reloads(server: ServerProcess, outcome: str = "success") -> float:
+    return server.metric(f'sluice_config_reloads_total{{outcome="{outcome}"}} ')
+
+
+@pytest.fixture(autouse=True)
+def restored(deployment) -> Iterator[None]:
+    """Put the files of all processes back after a test, and wait until they are reloaded."""
+    files = {server: server.config_file.read_text() for server in deployment.processes.values()}
+    read = {server: reloads(server) + reloads(server, "failure") for server in files}
+    yield
+    changed = [server for server in files if server.config_file.read_text() != files[server]]
+    # A process that has not read the change yet would count it as the reload of the original.
+    eventually(lambda: all(reloads(each) + reloads(each, "failure") > read[each] for each in changed))
+    applied = {server: reloads(server) for server in changed}
+    for server in changed:
+        write_yaml(server.config_file, yaml.safe_load(files[server]))
+    eventually(lambda: all(reloads(server) > applied[server] for server in changed))
+
+
 def test_new_shares_and_recipients_appear_without_a_dropped_request(deployment, settings):
     failures, stop = [], threading.Event()
 
     def keep_asking() -> None:
-        while not stop.is_set():
+        while not stop.wait(0.01):
             answer = request(f"{deployment.base_url}/shares/sample/schemas", token=TOKEN)
             if answer.status != 200:
                 failures.append(answer)
@@ -54,23 +78,25 @@ def test_a_token_that_is_taken_away_is_refused_from_the_next_request(deployment)
 
 
 def test_a_broken_file_is_refused_loudly_and_the_old_one_stays_in_force(deployment):
+    assert reloads(deployment.catalog, "failure") == 0
     deployment.rewrite({"recipents": [], "shares": [{"name": "a b"}], "port": "many"})
 
-    eventually(lambda: "is refused" in deployment.catalog.log())
-    log = deployment.catalog.log()
+    eventually(lambda: all(reloads(server, "failure") for server in deployment.processes.values()))
+    (log,) = [line for line in deployment.catalog.log().splitlines() if "is refused" in line]
     assert "recipients" in log
     assert "port" in log
     assert "a b" in log
     assert shares(deployment) == ["sample"]
-    metrics = request(f"{deployment.catalog.metrics_url}/metrics").body.decode()
-    assert 'sluice_config_reloads_total{outcome="failure"} 1.0' in metrics
+    assert reloads(deployment.catalog, "failure") == 1
 
 
 def test_a_hangup_reads_the_file_again_even_if_it_looks_the_same(deployment):
+    before, logged = reloads(deployment.catalog), len(deployment.catalog.log())
     for server in deployment.processes.values():
         server.process.send_signal(signal.SIGHUP)
 
-    eventually(lambda: "configuration reloaded" in deployment.catalog.log(), seconds=5)
+    eventually(lambda: "configuration reloaded" in deployment.catalog.log()[logged:])
+    eventually(lambda: reloads(deployment.catalog) > before)
     assert shares(deployment) == ["sample"]
 
 

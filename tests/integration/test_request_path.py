@@ -7,26 +7,29 @@ import re
 import signal
 import time
 
-from tests.deployments import Deployment
-from tests.http import eventually, raw_query, request
+from tests.deployments import Deployment, ServerProcess
+from tests.http import raw_query, request
 from tests.integration.conftest import TOKEN
+from tests.waiting import eventually
 
 BIG = "sample.big.ten_thousand_files"
-CANCELLED = re.compile(
-    r'sluice_rpc_requests_total\{code="CANCELLED",method="/gateway.v1.Snapshot/Query"\} [1-9]'
-)
+CANCELLED = 'sluice_rpc_requests_total{code="CANCELLED",method="/gateway.v1.Snapshot/Query"} '
 
 
-def process_of(deployment: Deployment, service: str):
+def process_of(deployment: Deployment, service: str) -> ServerProcess:
     return deployment.processes.get(service, deployment.edge)
 
 
+def cancelled_queries(deployment: Deployment) -> float:
+    return process_of(deployment, "snapshot").metric(CANCELLED)
+
+
 def test_a_client_that_goes_away_stops_the_work_behind_it(deployment):
+    before = cancelled_queries(deployment)
     with raw_query(deployment.base_url, BIG, TOKEN) as sock:
         sock.recv(1024)
 
-    snapshot = process_of(deployment, "snapshot")
-    eventually(lambda: CANCELLED.search(request(f"{snapshot.metrics_url}/metrics").body.decode()) is not None)
+    eventually(lambda: cancelled_queries(deployment) > before)
 
 
 def test_a_request_id_goes_through_the_services_and_comes_back(deployment):
@@ -57,12 +60,10 @@ def test_the_audit_log_has_the_grant_before_the_answer_ends(deployment):
 def test_a_service_that_hangs_holds_up_nobody_who_asks_whether_the_edge_is_ready(deployment):
     if "vending" not in deployment.processes:
         return
-    ready, waits = f"{deployment.edge.metrics_url}/readyz", []
+    ready = f"{deployment.edge.metrics_url}/readyz"
 
     def says(status: str) -> bool:
-        began_at = time.monotonic()
         answer = request(ready)
-        waits.append(time.monotonic() - began_at)
         assert answer.status == 200
         return bool(answer.json["status"] == status)
 
@@ -70,17 +71,19 @@ def test_a_service_that_hangs_holds_up_nobody_who_asks_whether_the_edge_is_ready
     deployment.processes["vending"].process.send_signal(signal.SIGSTOP)
     try:
         eventually(lambda: says("without vending"))
+        # A check of a service that hangs takes 2 s: requests that waited for one would take 400 s.
+        began_at = time.monotonic()
+        assert all(says("without vending") for _ in range(200))
+        assert time.monotonic() - began_at < 300
     finally:
         deployment.processes["vending"].process.send_signal(signal.SIGCONT)
     eventually(lambda: says("ok"))
-    # A few milliseconds, and less than any proxy waits even where the machine is busy.
-    assert max(waits) < 1
 
 
 def test_a_service_that_is_gone_is_a_503_that_names_no_internals(deployment):
     if "snapshot" not in deployment.processes:
         return
-    deployment.processes["snapshot"].process.kill()
+    deployment.processes["snapshot"].stop(signal.SIGKILL)
     url = f"{deployment.base_url}/shares/sample/schemas/sales/tables/orders/version"
 
     answer = request(url, token=TOKEN)
@@ -94,7 +97,7 @@ def test_a_service_that_is_gone_is_a_503_that_names_no_internals(deployment):
     ready = f"{deployment.edge.metrics_url}/readyz"
     eventually(lambda: request(ready).json["status"] == "without snapshot")
     assert request(ready).status == 200
-    deployment.processes.pop("snapshot")
+    deployment.revive()
 
 
 def test_no_token_and_no_signature_is_in_a_log(deployment):

@@ -13,8 +13,8 @@ from aiohttp.test_utils import TestServer
 from tests.components import ALL_IN_ONE, VALKEY
 from tests.doubles.steerable_sts import SteerableSts
 from tests.fleet import Judge, running_fleet
-from tests.integration.replica import until
 from tests.stores.redis import running_server, valkey_program
+from tests.waiting import eventually_async
 
 pytestmark = pytest.mark.component(ALL_IN_ONE, VALKEY)
 
@@ -57,7 +57,7 @@ async def test_nine_slow_keys_do_not_hold_up_a_tenth(tmp_path):
             ) as fleet,
         ):
             slow = [asyncio.create_task(fleet.vend(0, "ann", table)) for table in SLOW]
-            await until(lambda: sts.held == set(SLOW))
+            await eventually_async(lambda: sts.held == set(SLOW))
 
             answer = await fleet.vend(0, "ann", "quick")
 

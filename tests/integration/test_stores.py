@@ -6,7 +6,6 @@ import base64
 import json
 import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from botocore.exceptions import ClientError
 from tests.components import AZURITE, FAKE_GCS_SERVER, MINIO, SEAWEEDFS
 from tests.stores.process import EndedEarly, free_ports, listens, retried, running
 from tests.stores.s3 import keys_of
+from tests.waiting import eventually
 
 READ_A = {
     "Version": "2012-10-17",
@@ -148,10 +148,7 @@ def test_a_server_dies_with_a_test_run_that_is_killed(tmp_path):
         pid = int(run.stdout.readline())
         assert is_alive(pid)
         run.kill()
-    deadline = time.monotonic() + 10
-    while is_alive(pid) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not is_alive(pid)
+    eventually(lambda: not is_alive(pid))
 
 
 def is_alive(pid):
@@ -168,10 +165,7 @@ def test_what_a_server_put_into_a_group_of_its_own_ends_with_it(tmp_path):
         child = Path("/proc", log_file.read_text().strip(), "stat")
         assert child.exists()
 
-    deadline = time.monotonic() + 10
-    while _is_alive(child):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    eventually(lambda: not _is_alive(child))
 
 
 def _is_alive(stat: Path) -> bool:

@@ -35,7 +35,7 @@ def config(seaweedfs, place, tmp_path) -> Config:
         stateDir=str(tmp_path / "state"),
         usage={"landing": f"{place}/landing", "location": f"{place}/usage"},
         storages=[{"name": "usage", "prefix": place, "vendor": "s3", "options": options}],
-        grace=timedelta(seconds=20),
+        grace=timedelta(minutes=1),
     )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 # How long a history is at least, after the table was made.
 COMMITS = 12
-HISTORIES = tuple(f"history_{seed:03}" for seed in range(40))
+HISTORIES = tuple(f"history_{seed:03}" for seed in range(20))
 # Of `make test-deep`.
-MORE_HISTORIES = tuple(f"history_{seed:03}" for seed in range(40, 200))
+MORE_HISTORIES = tuple(f"history_{seed:03}" for seed in range(20, 200))
 
 # A table for each thing that a log or a file may hold.
 FEATURES = (

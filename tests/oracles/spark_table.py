@@ -106,7 +106,10 @@ class SparkTable:
         for version, state in self._versions.items():
             state["readable"] = self._is_readable(version)
         said = {"versions": self._versions, "changes": self._changes}
-        self._file.write_text(json.dumps(said))
+        # The file marks the table as complete: it is there as a whole, or not at all.
+        incomplete = self._file.with_suffix(".new")
+        incomplete.write_text(json.dumps(said))
+        incomplete.rename(self._file)
 
     def _said(self, snapshot: Any) -> Said:
         files = snapshot.allFiles().collect()

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import requests
 
-_PATIENCE = 30
+_PATIENCE = 60
 # A part of the answer was missing, or the connection was reset.
 _CURL_BROKEN = frozenset({18, 56})
 

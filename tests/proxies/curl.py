@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from tests.proxies.front import Front
 
-_PATIENCE = 30
+_PATIENCE = 60
 # A stream of HTTP/2 that was reset; a part that was missing; a connection that was.
 BROKEN = frozenset({92, 18, 56})
 

@@ -18,7 +18,7 @@ from tests.repository import ROOT
 from tests.stores.process import ServerProcess
 
 PREFIX = "/delta-sharing"
-_PATIENCE = 30
+_PATIENCE = 60
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.certificates import Authority
-from tests.http import eventually
 from tests.installed import installed
 from tests.proxies.front import EdgeAddress, Front, Ports, place
 from tests.stores.process import listens, running
+from tests.waiting import eventually
 
 # Where a package has nginx keep its temporary files is not for everybody to write.
 _TEMPORARY = "".join(

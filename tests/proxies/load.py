@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle
 
-from tests.http import eventually
 from tests.proxies.front import Front
+from tests.waiting import eventually
 
 # Below the rates of the shipped configurations.
 _PAUSE = 0.03
@@ -41,7 +41,7 @@ class Load:
     def go_on(self, answers: int) -> None:
         """Wait until there are so many more answers."""
         wanted = self.answered.total() + answers
-        eventually(lambda: self.answered.total() >= wanted or bool(self.failed), seconds=60)
+        eventually(lambda: self.answered.total() >= wanted or bool(self.failed))
 
 
 @contextmanager

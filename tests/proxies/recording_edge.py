@@ -38,8 +38,9 @@ class RecordingEdge:
     asked: list[Asked] = field(default_factory=list)
     fault: Fault = ""
     is_ready: bool = True
-    # How long it takes to say whether it is ready.
+    # How long it takes to say whether it is ready, and how often it was asked.
     hesitation: float = 0
+    checks: int = 0
 
     def reset(self) -> None:
         self.asked.clear()
@@ -85,6 +86,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         edge = self.server.edge
         if self.path == "/readyz":
+            edge.checks += 1
             time.sleep(edge.hesitation)
             self._answer(200 if edge.is_ready else 503)
             return

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from tests.compressed import Reader
 
-_PATIENCE = 30
+_PATIENCE = 60
 _PIECE = 64 * 1024
 
 

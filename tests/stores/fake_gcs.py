@@ -40,7 +40,7 @@ class FakeGcs:
     def _post(self, path: str, body: bytes, content_type: str) -> None:
         headers = {"Content-Type": content_type}
         request = urllib.request.Request(f"{self.endpoint}{path}", data=body, headers=headers, method="POST")
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             assert response.status == 200
 
 

@@ -7,7 +7,6 @@ import secrets
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -15,18 +14,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from tests.ports import FIRST_PORT, LAST_PORT
+from tests.waiting import eventually
 
-_POLL_SECONDS = 0.05
 _TRIES = 3
 
 Started = TypeVar("Started")
 
 
-class DidNotStart(Exception):
-    """A server never became ready; the message has the end of its log."""
-
-
-class EndedEarly(DidNotStart):
+class EndedEarly(Exception):
     """A server ended before it was ready, as it does when another program has taken its port."""
 
 
@@ -65,7 +60,7 @@ def running(
     log_file: Path,
     ready: Callable[[], bool],
     env: Mapping[str, str] | None = None,
-    timeout: float = 90,
+    timeout: float = 180,
 ) -> Iterator[ServerProcess]:
     """Run a command until the block is left; it is entered when ``ready`` says so."""
     with log_file.open("wb") as log:
@@ -155,19 +150,19 @@ def _session(leader: int) -> Iterator[int]:
 
 
 def _wait_until_ready(server: ServerProcess, ready: Callable[[], bool], timeout: float) -> None:
-    deadline = time.monotonic() + timeout
-    # Asked in this order: what answers on a port is ours only while our process lives.
-    while not (ready() and server.is_running()):
-        if not server.is_running() or time.monotonic() > deadline:
-            raise _failure(server)
-        time.sleep(_POLL_SECONDS)
+    def is_up() -> bool:
+        is_ready = ready()
+        # Checked after the port: only while our process lives is it our process that listens there.
+        if not server.is_running():
+            raise EndedEarly(
+                f"{server.process.args!r} ended with {server.process.returncode}\n{end_of_log()}"
+            )
+        return is_ready
 
+    def end_of_log() -> str:
+        return server.log()[-4000:]
 
-def _failure(server: ServerProcess) -> DidNotStart:
-    command, log = server.process.args, server.log()[-4000:]
-    if server.is_running():
-        return DidNotStart(f"{command!r} is not ready\n{log}")
-    return EndedEarly(f"{command!r} ended with {server.process.returncode}\n{log}")
+    eventually(is_up, lambda: f"{server.process.args!r} is ready\n{end_of_log()}", seconds=timeout)
 
 
 def _is_free(port: int) -> bool:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shutil
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -17,10 +16,10 @@ import redis
 from gateway.config.schema import TlsConfig
 from tests.components import REDIS, VALKEY
 from tests.stores.process import ServerProcess, free_ports, listens, retried, running
+from tests.waiting import eventually
 
 SERVICE = "lake"
 SLOTS = 16384
-_WAIT_SECONDS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +118,9 @@ def running_sentinels(program: Path, directory: Path) -> Iterator[Sentinels]:
         primary = stack.enter_context(running_server(program, directory / "primary"))
         follow = ["--replicaof", f"127.0.0.1 {primary.port}"]
         replica = stack.enter_context(running_server(program, directory / "replica", *follow))
-        _wait_for(lambda: replica.client().info("replication")["master_link_status"] == "up")
+        eventually(lambda: replica.client().info("replication")["master_link_status"] == "up")
         sentinel = stack.enter_context(_running_sentinel(program, directory / "sentinel", primary.port))
-        _wait_for(lambda: len(sentinel.client().sentinel_slaves(SERVICE)) == 1)
+        eventually(lambda: len(sentinel.client().sentinel_slaves(SERVICE)) == 1)
         yield Sentinels(primary, replica, sentinel)
 
 
@@ -170,7 +169,7 @@ def _join(servers: Sequence[Server]) -> None:
         if number:
             client.execute_command("CLUSTER", "MEET", "127.0.0.1", servers[0].port)
     for server in servers:
-        _wait_for(partial(_is_joined, server, len(servers)))
+        eventually(partial(_is_joined, server, len(servers)), "the nodes form a cluster")
 
 
 def _is_joined(server: Server, nodes: int) -> bool:
@@ -180,11 +179,3 @@ def _is_joined(server: Server, nodes: int) -> bool:
 
 def _quiet(directory: Path) -> list[str]:
     return ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", str(directory)]
-
-
-def _wait_for(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _WAIT_SECONDS
-    while not is_so():
-        if time.monotonic() > deadline:
-            raise TimeoutError("the servers did not find each other")
-        time.sleep(0.05)

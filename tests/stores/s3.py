@@ -15,8 +15,8 @@ REGION = "us-east-1"
 # No retries: a test wants the store's first word.
 _CLIENT = Config(
     retries={"max_attempts": 0},
-    connect_timeout=5,
-    read_timeout=30,
+    connect_timeout=30,
+    read_timeout=60,
     s3={"addressing_style": "path"},
 )
 _SIGNATURES = {"s3": "s3v4", "sts": "v4"}

@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 
 from tests.contract.http.facts import Gateway, TableFacts
 
-_PATIENCE = 30
+_PATIENCE = 60
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,9 @@ process if they are marked ``smoke``.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,8 +30,7 @@ from tests.fakes.openapi import one_openapi_document  # noqa: F401 -- a fixture 
 PROCESSES: dict[str, Start] = {"split": split, "all-in-one": all_in_one}
 _ON_SPLIT = [pytest.mark.slow, pytest.mark.component(SPLIT)]
 _ON_ALL_IN_ONE = [pytest.mark.slow, pytest.mark.component(ALL_IN_ONE)]
-# The all-in-one process comes last: pytest groups tests by the index of their parameter, so that a deployment
-# has to have the same index in every test to be started once per session.
+# The all-in-one process comes last: tests that are not marked ``smoke`` leave it out.
 _PARAMETERS = {
     "gateway": [
         pytest.param("fakes"),
@@ -62,14 +63,23 @@ def lake() -> Iterator[Lake]:
 
 
 @pytest.fixture(scope="session")
-def gateway(request: pytest.FixtureRequest) -> Iterator[Gateway]:
-    if request.param == "fakes":
-        with fakes() as running:
-            yield running.gateway
-    else:
-        # The fakes have no need of the tables, which take seconds to build.
-        with gateway_in(PROCESSES[request.param], request.getfixturevalue("lake")) as started:
-            yield started
+def deployed(request: pytest.FixtureRequest) -> Iterator[Callable[[str], Gateway]]:
+    """Starts each deployment at its first use, and stops all of them at the end of the run."""
+    with ExitStack() as stack:
+
+        @cache
+        def start(kind: str) -> Gateway:
+            if kind == "fakes":
+                return stack.enter_context(fakes()).gateway
+            # The fakes have no need of the tables, which take seconds to build.
+            return stack.enter_context(gateway_in(PROCESSES[kind], request.getfixturevalue("lake")))
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def gateway(request: pytest.FixtureRequest, deployed: Callable[[str], Gateway]) -> Gateway:
+    return deployed(request.param)
 
 
 @pytest.fixture

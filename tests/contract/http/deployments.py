@@ -27,7 +27,9 @@ from tests.fakes.services import (
     fake_services,
 )
 
-_PATIENCE = 10
+_PATIENCE = 60
+# Turns of the loop after which a stream that could go on would have.
+_QUIET_TURNS = 50
 _BODY_LIMIT = 64 * 1024
 _SLOW_BURST = 3
 _DESCRIBED = ShareFacts(
@@ -76,6 +78,19 @@ class InProcess:
     loop: asyncio.AbstractEventLoop
     # The other end of the connection of each answer.
     peers: list[Any]
+
+    def settled_pages(self, least: int = 1) -> int:
+        """Wait for a number of pages, then until the loop turns often without another; return the number."""
+        return int(_await(self.loop, self._settled_pages(least)))
+
+    async def _settled_pages(self, least: int) -> int:
+        # Counted in turns of the server's own loop: a machine that is busy slows both.
+        snapshot, made, quiet = self.services.snapshot, 0, 0
+        while quiet < _QUIET_TURNS or made < least:
+            await asyncio.sleep(0.01)
+            quiet = quiet + 1 if made == snapshot.pages else 0
+            made = snapshot.pages
+        return made
 
 
 @contextmanager

@@ -149,7 +149,7 @@ def test_size_of_the_policy_that_the_store_tells_is_on_the_metrics_page(world: W
     # The process that asks the store.
     server = deployment.processes.get("vending", deployment.edge)
 
-    with urllib.request.urlopen(f"{server.metrics_url}/metrics", timeout=10) as response:
+    with urllib.request.urlopen(f"{server.metrics_url}/metrics", timeout=60) as response:
         families = text_string_to_metric_families(response.read().decode())
     found = {
         (sample.name, *sample.labels.items()): sample.value

@@ -17,7 +17,7 @@ from tests.contract.http.deployments import fakes
 from tests.contract.http.facts import Gateway
 
 ACCEPTED = ("identity", "gzip", "zstd")
-_PATIENCE = 30
+_PATIENCE = 60
 
 
 @contextmanager

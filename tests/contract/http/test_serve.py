@@ -31,8 +31,15 @@ def application() -> web.Application:
         await response.write_eof()
         return response
 
+    async def endless(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await asyncio.Event().wait()
+        return response
+
     app.router.add_get("/", quick)
     app.router.add_get("/slow", slow)
+    app.router.add_get("/endless", endless)
     return app
 
 
@@ -102,30 +109,27 @@ async def test_tls_is_served_with_the_given_context(tmp_path: Path) -> None:
 
 async def test_an_answer_under_way_is_finished_before_the_listener_stops() -> None:
     async with ClientSession() as session:
-        async with serve(application(), Listen(), Limits(), grace=timedelta(seconds=10)) as port:
+        async with serve(application(), Listen(), Limits(), grace=timedelta(minutes=1)) as port:
             response = await session.get(f"http://127.0.0.1:{port}/slow?pieces=5")
         assert await response.text() == "0\n1\n2\n3\n4\n"
 
 
 async def test_an_answer_that_takes_longer_than_the_grace_is_cut_off() -> None:
-    loop = asyncio.get_running_loop()
-    async with ClientSession() as session:
-        async with serve(application(), Listen(), Limits(), grace=timedelta(seconds=1)) as port:
-            response = await session.get(f"http://127.0.0.1:{port}/slow?pieces=100")
-            stopping = loop.time()
-        assert loop.time() - stopping < 3
+    async with asyncio.timeout(60), ClientSession() as session:
+        async with serve(application(), Listen(), Limits(), grace=timedelta(milliseconds=100)) as port:
+            response = await session.get(f"http://127.0.0.1:{port}/endless")
         with pytest.raises(Exception, match=r"payload|closed|reset|disconnected"):
             await response.text()
 
 
 async def test_an_idle_connection_does_not_hold_up_the_stop() -> None:
-    loop = asyncio.get_running_loop()
-    async with serve(application(), Listen(), Limits(), grace=timedelta(seconds=20)) as port:
+    async with (
+        asyncio.timeout(60),
+        serve(application(), Listen(), Limits(), grace=timedelta(hours=1)) as port,
+    ):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
         await reader.readuntil(b"here")
-        stopping = loop.time()
-    assert loop.time() - stopping < 2
     writer.close()
 
 

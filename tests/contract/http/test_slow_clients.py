@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -17,18 +18,17 @@ from gateway.edge.server import Connection, Limits
 from gateway.edge.signing import SignedPage
 from tests.contract.http.client import Client, receive
 from tests.contract.http.deployments import InProcess, fakes
+from tests.waiting import eventually
 
-_LIMITS = Limits(
-    header_timeout=timedelta(seconds=0.3),
-    write_timeout=timedelta(seconds=0.5),
-    keep_alive=timedelta(seconds=0.6),
-    max_connections=20,
-)
+_SHORT = timedelta(seconds=0.3)
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[InProcess]:
-    with fakes(_LIMITS, body_timeout=timedelta(seconds=0.3)) as started:
+@pytest.fixture
+def running(request: pytest.FixtureRequest) -> Iterator[InProcess]:
+    """A gateway of which at most one limit is short, so that a busy machine exceeds no other."""
+    limits: dict[str, Any] = {"header_timeout": timedelta(minutes=1)} | getattr(request, "param", {})
+    body_timeout = limits.pop("body_timeout", timedelta(minutes=1))
+    with fakes(Limits(**limits), body_timeout=body_timeout) as started:
         yield started
 
 
@@ -36,6 +36,10 @@ def running() -> Iterator[InProcess]:
 def connection(running: InProcess) -> Iterator[socket.socket]:
     with Client(running.gateway).open() as opened:
         yield opened
+
+
+def short(limit: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("running", [{limit: _SHORT}], ids=[limit], indirect=True)
 
 
 def head(running: InProcess, method: str, path: str, *fields: str) -> bytes:
@@ -53,21 +57,20 @@ def drip(connection: socket.socket, data: bytes) -> None:
         time.sleep(0.01)
 
 
+@short("header_timeout")
 def test_a_client_that_sends_nothing_is_closed(connection: socket.socket) -> None:
-    started = time.monotonic()
     assert receive(connection) == b""
-    assert time.monotonic() - started < 5
 
 
+@short("header_timeout")
 def test_a_client_that_sends_its_head_byte_by_byte_is_closed(
     running: InProcess, connection: socket.socket
 ) -> None:
-    started = time.monotonic()
     with pytest.raises(OSError, match=r"Broken pipe|reset"):
         drip(connection, head(running, "GET", "/shares", "X: " + "y" * 500))
-    assert time.monotonic() - started < 5
 
 
+@short("body_timeout")
 def test_a_client_that_does_not_finish_its_body_gets_408(
     running: InProcess, connection: socket.socket
 ) -> None:
@@ -76,13 +79,20 @@ def test_a_client_that_does_not_finish_its_body_gets_408(
     assert receive(connection).startswith(b"HTTP/1.1 408 ")
 
 
+@short("keep_alive")
 def test_a_connection_that_is_idle_is_closed_after_a_while(
     running: InProcess, connection: socket.socket
 ) -> None:
     connection.sendall(head(running, "GET", "/shares"))
-    started = time.monotonic()
     assert receive(connection).startswith(b"HTTP/1.1 200 ")
-    assert 0.4 < time.monotonic() - started < 5
+
+
+def test_connection_that_is_idle_within_its_keep_alive_time_is_used_again(
+    running: InProcess, connection: socket.socket
+) -> None:
+    for _ in range(2):
+        connection.sendall(head(running, "GET", "/shares"))
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
 
 
 @contextmanager
@@ -103,18 +113,18 @@ def stalled(running: InProcess) -> Iterator[socket.socket]:
     """Ask for all files of the large table, and read nothing."""
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.settimeout(30)
+        connection.settimeout(60)
         connection.connect(("127.0.0.1", urlsplit(running.gateway.url).port))
         connection.sendall(head(running, "POST", f"{running.gateway.large.path}/query", "Content-Length: 0"))
         yield connection
 
 
+@short("write_timeout")
 def test_a_client_that_does_not_read_its_answer_is_cut_off(running: InProcess) -> None:
     with grown(running, 100_000), stalled(running) as connection:
-        deadline = time.monotonic() + 20
-        while not any(event.operation == "queryTable" and event.files for event in running.audit.noted):
-            assert time.monotonic() < deadline, "the server still holds the connection"
-            time.sleep(0.05)
+        eventually(
+            lambda: any(event.operation == "queryTable" and event.files for event in running.audit.noted)
+        )
         assert not receive(connection).endswith(b"0\r\n\r\n")
 
 
@@ -124,7 +134,7 @@ def test_clients_that_read_nothing_hold_two_pages_each_and_slow_nobody_else_down
         count = 5
         for _ in range(count):
             streams.enter_context(stalled(patient))
-        made = settled_pages(patient)
+        made = patient.settled_pages(least=2 * count)
         found = gc.get_objects()
         pages = [each for each in found if isinstance(each, SignedPage)]
         connections = [each for each in found if isinstance(each, Connection)]
@@ -137,19 +147,10 @@ def test_clients_that_read_nothing_hold_two_pages_each_and_slow_nobody_else_down
         assert max(buffered) <= 256 * 1024 + 16
         answer = Client(patient.gateway).query(patient.gateway.large, {"limitHint": 5000})
         assert len(answer.streamed()) == 5002
-        assert settled_pages(patient) == made + 5
+        assert patient.settled_pages() == made + 5
 
 
-def settled_pages(running: InProcess) -> int:
-    """Wait until no more pages are made, and return how many there are."""
-    made = -1
-    while made != running.services.snapshot.pages or not made:
-        made = running.services.snapshot.pages
-        time.sleep(0.5)
-    return made
-
-
-def test_connections_beyond_the_limit_are_refused_and_those_within_are_served(running: InProcess) -> None:
+def test_connections_beyond_the_limit_are_refused_and_those_within_are_served() -> None:
     with fakes(Limits(max_connections=2)) as small:
         client = Client(small.gateway)
         with client.open() as first, client.open() as second:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -14,8 +13,7 @@ from gateway.errors import Unavailable
 from tests.compressed import Reader
 from tests.contract.http.client import Client, receive
 from tests.contract.http.deployments import InProcess, fakes
-
-_PATIENCE = 10
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -34,20 +32,13 @@ def ask(running: InProcess, version: str = "1.1", **headers: str) -> socket.sock
     return connection
 
 
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
-
-
 def test_the_connection_is_aborted_without_the_final_chunk(running: InProcess) -> None:
     running.services.snapshot.fail_after = 2
     with ask(running) as connection:
         answer = receive(connection)
     assert answer.startswith(b"HTTP/1.1 200 OK")
     assert not answer.endswith(b"0\r\n\r\n")
-    until(lambda: bool(running.audit.noted))
+    eventually(lambda: bool(running.audit.noted))
     assert running.audit.noted[0].outcome == "INTERNAL_ERROR"
 
 
@@ -130,9 +121,9 @@ def test_the_error_that_was_asked_for_is_the_end_of_a_compressed_answer(
 def test_a_client_that_goes_away_stops_the_services_behind(running: InProcess) -> None:
     running.services.presign.hold = True
     with ask(running):
-        until(lambda: bool(running.services.presign.requests))
-    until(lambda: running.services.snapshot.closed == 1)
-    until(lambda: bool(running.audit.noted))
+        eventually(lambda: bool(running.services.presign.requests))
+    eventually(lambda: running.services.snapshot.closed == 1)
+    eventually(lambda: bool(running.audit.noted))
     assert running.audit.noted[0].outcome == "CLIENT_GONE"
     assert running.services.presign.cancelled == 1
 
@@ -147,15 +138,11 @@ def test_a_client_that_reads_nothing_is_waited_for_and_stops_the_work_when_it_go
         replace(table, files=200_000) if table.name == name else table for table in snapshot.world.tables
     ]
     with ask(running):
-        until(lambda: snapshot.pages > 2)
-        before = -1
-        while before != snapshot.pages:
-            before = snapshot.pages
-            time.sleep(0.3)
+        before = running.settled_pages(least=3)
         # What the kernel holds for the connection is not ours to bound; the whole would be 800 pages.
         assert before < 400
-    until(lambda: snapshot.closed == 1)
+    eventually(lambda: snapshot.closed == 1)
     # One may have been on its way into the kernel.
     assert max(snapshot.pages, len(presign.requests)) <= before + 1
-    until(lambda: bool(running.audit.noted))
+    eventually(lambda: bool(running.audit.noted))
     assert running.audit.noted[0].outcome == "CLIENT_GONE"

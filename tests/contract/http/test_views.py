@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from tests.contract.http import plugin
 from tests.contract.http.client import Answer, fetch
 from tests.deployments import Deployment, Settings, all_in_one
 from tests.view_worker import FIELDS, ViewWorker
+from tests.waiting import eventually
 
 ASYNC = "asyncquery=true"
 REGIONS = {"ann": "emea", "cleo": "apac"}
@@ -74,10 +74,12 @@ class World:
 
     def await_shown(self, view: str, who: str = "ann") -> Answer:
         """Return the answer once replicas look at the state again."""
-        deadline = time.monotonic() + 10
-        while (answer := self.query(view, who=who)).status != 200 and time.monotonic() < deadline:
-            time.sleep(0.2)
-        return answer
+
+        def shown() -> Answer | None:
+            answer = self.query(view, who=who)
+            return answer if answer.status == 200 else None
+
+        return eventually(shown, f"{view} is shown")
 
 
 VIEWS = ("plain", "mine", "dirs", "fresh", "stale", "broken", "failing", "paged", "keyed", "other")
@@ -249,18 +251,14 @@ def test_a_stale_view_shows_its_last_good_state_and_is_refreshed(world):
     world.query("stale")
     world.worker(100).run()
     world.await_shown("stale")
-    time.sleep(1.2)
+    # Once the view is stale, a client that can wait is told to.
+    eventually(lambda: "queryStatus" in world.query("stale", capabilities=ASYNC).streamed()[0])
 
     assert rows_of(world.query("stale"))[0]["number"] == 100
     query_id = world.begin("stale")
     assert world.worker(200).run() == 1
-    deadline = time.monotonic() + 10
-    while (
-        "file" not in (lines := world.poll("stale", query_id).streamed())[-1] and time.monotonic() < deadline
-    ):
-        time.sleep(0.2)
+    eventually(lambda: "file" in world.poll("stale", query_id).streamed()[-1])
 
-    assert "file" in lines[-1]
     assert rows_of(world.query("stale"))[0]["number"] == 200
 
 

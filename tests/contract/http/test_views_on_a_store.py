@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import shutil
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from tests.contract.http.test_credentials_on_a_store import client_of, is_denied
 from tests.contract.http.test_views import rows_of
 from tests.deployments import Deployment, Settings
 from tests.view_worker import FIELDS, ViewWorker
+from tests.waiting import eventually
 
 if TYPE_CHECKING:
     from tests.stores.s3 import Keys
@@ -54,10 +54,15 @@ class World:
 
     def shown(self, view: str, call: str, who: str) -> Answer:
         """Return the answer of a view, having had it made where it was not."""
-        deadline = time.monotonic() + 20
-        while (answer := self.ask(view, call, who)).status == 503 and time.monotonic() < deadline:
-            self.refresh()
-            time.sleep(0.2)
+
+        def show() -> Answer | None:
+            answer = self.ask(view, call, who)
+            if answer.status == 503:
+                self.refresh()
+                return None
+            return answer
+
+        answer = eventually(show, f"{view} is shown", pause=0.2)
         assert answer.status == 200, answer.body
         return answer
 

@@ -10,11 +10,11 @@ import pytest
 from tests.certificates import Authority, new_authority
 from tests.components import ENVOY, NGINX
 from tests.deployments import free_port
-from tests.http import eventually
 from tests.proxies.front import PREFIX, Front, Ports, StartFront
 from tests.proxies.front_envoy import envoy_front
 from tests.proxies.front_nginx import nginx_front
 from tests.proxies.recording_edge import RecordingEdge, recording_edge
+from tests.waiting import eventually
 
 FRONTS = {"envoy": envoy_front, "nginx": nginx_front}
 

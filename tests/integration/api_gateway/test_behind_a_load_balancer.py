@@ -5,9 +5,9 @@ from __future__ import annotations
 from ipaddress import ip_network
 
 from gateway.edge.remote import client_address
-from tests.http import eventually
 from tests.integration.api_gateway.conftest import new_ports
 from tests.proxies.front import PREFIX
+from tests.waiting import eventually
 
 LOAD_BALANCER = "127.0.0.2"
 CHANGES = {

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import ExitStack
 
 import pytest
 
 from tests.components import ENVOY
-from tests.http import eventually, request
+from tests.http import request
 from tests.integration.api_gateway.conftest import new_ports
 from tests.proxies.front import PREFIX, Front
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.parametrize(
     "kind", [pytest.param("envoy", marks=pytest.mark.component(ENVOY))], indirect=True
@@ -50,13 +50,15 @@ def test_when_none_is_ready_they_are_asked_nevertheless(recording_front: Front, 
 def test_an_edge_that_takes_its_time_to_answer_is_not_left_alone(recording_front: Front, recorded) -> None:
     eventually(lambda: unhealthy(recording_front) == 0)
     for edge in recorded:
-        edge.hesitation = 2
-    # Two checks, which would both have to fail, and the pauses before them.
-    until = time.monotonic() + 9
-    while time.monotonic() < until:
+        edge.hesitation, edge.checks = 2, 0
+
+    def are_checked() -> bool:
         assert unhealthy(recording_front) == 0
         assert health_of(recording_front) == 200
-        time.sleep(0.2)
+        # Two checks in a row would have to fail; a third one begins when both are over.
+        return all(edge.checks > 2 for edge in recorded)
+
+    eventually(are_checked, pause=0.2)
 
 
 def test_a_flood_of_connections_leaves_its_health_to_be_asked_for(

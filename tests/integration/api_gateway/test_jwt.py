@@ -17,12 +17,12 @@ from jwt.algorithms import ECAlgorithm
 from tests.certificates import Authority
 from tests.components import ENVOY, NGINX
 from tests.deployments import free_port
-from tests.http import eventually
 from tests.integration.api_gateway.conftest import new_ports
 from tests.integration.api_gateway.verifier import Verifier, verifying
 from tests.proxies.front import PREFIX, Front, StartFront
 from tests.proxies.front_nginx import reload_nginx
 from tests.proxies.recording_edge import RecordingEdge
+from tests.waiting import eventually
 
 ISSUER, AUDIENCE = "https://issuer.example.com", "https://share.example.com/delta-sharing"
 SHARES = f"{PREFIX}/shares"

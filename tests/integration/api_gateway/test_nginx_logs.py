@@ -17,11 +17,11 @@ import pytest
 
 from tests.certificates import Authority
 from tests.components import NGINX
-from tests.http import eventually
 from tests.integration.api_gateway.conftest import new_ports
 from tests.proxies.front import PREFIX, Front, Ports
 from tests.proxies.front_nginx import AS_WHO_STARTS_IT, nginx_command, place_nginx
 from tests.stores.process import ServerProcess, listens
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.component(NGINX), pytest.mark.system]
 
@@ -107,7 +107,7 @@ def started(placed: Placed, how: str, output: Output) -> Iterator[Front]:
         with suppress(FileNotFoundError, ProcessLookupError, ValueError):
             os.kill(int(pid_file.read_text()), signal.SIGTERM)
         # The one that was started has ended before, or ends with it.
-        process.wait(10)
+        process.wait(60)
         eventually(lambda: not pid_file.exists())
 
 

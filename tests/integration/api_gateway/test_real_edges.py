@@ -13,13 +13,13 @@ import pytest
 
 from tests.components import ALL_IN_ONE, CLIENT
 from tests.e2e.official_client import OfficialClient
-from tests.http import eventually
 from tests.integration.api_gateway.conftest import new_ports
 from tests.integration.api_gateway.edges import Edges
 from tests.integration.conftest import TOKEN
 from tests.proxies.front import PREFIX, Front, Ports
 from tests.proxies.load import Question, load
 from tests.stores.process import listens
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.component(ALL_IN_ONE)
 

@@ -9,13 +9,14 @@ from contextlib import suppress
 
 import pytest
 
-from tests.http import Answer, eventually
+from tests.http import Answer
 from tests.http import request as ask
 from tests.integration.api_gateway.conftest import new_ports
 from tests.integration.api_gateway.exchange import exchange
 from tests.integration.api_gateway.test_behind_a_load_balancer import CHANGES as BEHIND_A_LOAD_BALANCER
 from tests.integration.api_gateway.test_behind_a_load_balancer import LOAD_BALANCER
 from tests.proxies.front import PREFIX, Front
+from tests.waiting import eventually
 
 TOKEN = "slc_never-to-be-written-down"
 SIGNATURE = "the-right-to-read"

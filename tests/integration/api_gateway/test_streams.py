@@ -10,13 +10,13 @@ import pytest
 
 from tests.components import CURL
 from tests.contract.http.deployments import InProcess, fakes
-from tests.http import eventually
 from tests.integration.api_gateway.conftest import new_ports
 from tests.proxies.curl import BROKEN, http2_post
 from tests.proxies.front import PREFIX, EdgeAddress, Front
 from tests.proxies.gate import Gate
 from tests.proxies.recording_edge import recording_edge
 from tests.proxies.stream import streaming
+from tests.waiting import eventually
 
 PAGE, FILES = 1000, 2500
 

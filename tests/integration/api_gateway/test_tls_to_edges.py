@@ -14,11 +14,11 @@ import pytest
 from gateway.config.schema import TlsConfig
 from tests.certificates import Authority, new_authority
 from tests.components import ENVOY
-from tests.http import eventually
 from tests.integration.api_gateway.conftest import new_ports
 from tests.proxies.front import PREFIX, Front, StartFront
 from tests.proxies.recording_edge import RecordingEdge, recording_edge
 from tests.repository import ROOT
+from tests.waiting import eventually
 
 EDGE_NAME = "edge.sluice.internal"
 SHARES = f"{PREFIX}/shares"

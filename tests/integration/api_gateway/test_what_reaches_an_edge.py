@@ -8,10 +8,10 @@ import ssl
 import pytest
 
 from tests.components import ENVOY
-from tests.http import eventually
 from tests.integration.api_gateway.exchange import exchange
 from tests.proxies.front import PREFIX, Front
 from tests.proxies.recording_edge import Asked, RecordingEdge
+from tests.waiting import eventually
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 MADE_UP = {

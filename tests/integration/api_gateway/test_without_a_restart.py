@@ -11,7 +11,6 @@ import pytest
 
 from tests.components import NGINX
 from tests.contract.http.deployments import InProcess, fakes
-from tests.http import eventually
 from tests.integration.api_gateway.conftest import new_ports
 from tests.proxies.front import PREFIX, EdgeAddress, Front, put_certificate
 from tests.proxies.front_envoy import put_edges
@@ -20,6 +19,7 @@ from tests.proxies.gate import Gate
 from tests.proxies.recording_edge import RecordingEdge
 from tests.proxies.stream import streaming
 from tests.stores.process import listens
+from tests.waiting import eventually
 
 FILES = 2500
 
@@ -96,7 +96,7 @@ def test_an_nginx_that_is_told_to_quit_finishes_its_streams(front: Front, gatewa
         gate.let_pass(2)
         stream.read_to_end()
     assert len(stream.lines) == 2 + FILES
-    assert front.server.process.wait(30) == 0
+    assert front.server.process.wait(60) == 0
 
 
 def is_passed_on(front: Front, edges: Sequence[RecordingEdge]) -> bool:

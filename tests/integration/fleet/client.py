@@ -59,6 +59,11 @@ class Client:
         # When each attempt that was answered began, and how long it waited for the first byte, in seconds.
         self.waits: list[tuple[float, float]] = []
 
+    @property
+    def has_url(self) -> bool:
+        """True once a file can be read without a query before it."""
+        return bool(self._url)
+
     async def shares(self) -> None:
         async with self._ask("GET", "/shares") as response:
             self._judge.shares(self._recipient, await response.json())

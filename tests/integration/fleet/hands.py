@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,8 +11,9 @@ from tests.integration.fleet.load import Load
 from tests.integration.fleet.replicas import EDGE, Replica
 from tests.integration.fleet.running import Fleet
 from tests.integration.fleet.tally import Setback
+from tests.waiting import eventually
 
-_PATIENCE = 60
+_DEADLINE = 120
 _PAUSE = 0.01
 
 
@@ -34,16 +34,17 @@ def kill_at_work(victim: Replica, fleet: Fleet, load: Load) -> Hands:
     It is held still for each look, so that nothing changes between the look and the kill.
     """
     look = _edge(victim, fleet) if victim.service == EDGE else _service(victim, fleet)
-    deadline = time.monotonic() + _PATIENCE
-    while time.monotonic() < deadline:
+
+    def kill() -> Hands | None:
         with victim.frozen():
             requests, had = look()
             others = load.tally.under_way.total() - requests
             if requests > 0 and others > 0:
                 victim.kill()
                 return Hands(requests=requests, others=others, had=had)
-        time.sleep(_PAUSE)
-    raise AssertionError(f"{victim.name} was never seen with something in hand")
+        return None
+
+    return eventually(kill, f"{victim.name} has requests in hand", seconds=_DEADLINE, pause=_PAUSE)
 
 
 Look = Callable[[], tuple[int, Callable[[Setback], bool]]]

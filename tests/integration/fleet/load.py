@@ -13,6 +13,7 @@ from tests.integration.fleet.client import Client, Trouble, sessions, to_trouble
 from tests.integration.fleet.judge import Wrong
 from tests.integration.fleet.lake import Lake
 from tests.integration.fleet.tally import Setback, Tally
+from tests.waiting import eventually_async
 
 STREAMS = ("query", "slow query")
 URL_MODE = ("metadata", "query", "slow query", "file")
@@ -65,13 +66,22 @@ class Load:
     async def answered(self, more: int = 1, *, of: Sequence[str] | None = None) -> None:
         """Wait until so many more requests have been answered."""
         aim = self.tally.count("answered", of) + more
-        async with asyncio.timeout(PATIENCE):
-            while self.tally.count("answered", of) < aim:
-                await asyncio.sleep(0.05)
+        await eventually_async(
+            lambda: self.tally.count("answered", of) >= aim,
+            f"{more} more are answered",
+            seconds=_SETTLED,
+            pause=0.05,
+        )
+
+    async def have_urls(self) -> None:
+        """Wait until every client has a URL, so that none of them needs a query to read a file."""
+        await eventually_async(
+            lambda: all(client.has_url for client in self._clients), seconds=_SETTLED, pause=0.05
+        )
 
     async def read(self, operation: str, answers: int) -> None:
         """Send requests for streams, and wait until so many answers have begun and not yet ended."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(_SETTLED):
             while sum(client.reading for client in self._clients) < answers:
                 for number in range(answers - self.tally.under_way[operation]):
                     self._begin(number, operation)

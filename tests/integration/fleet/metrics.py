@@ -31,10 +31,10 @@ def work_of(replica: Replica) -> int:
 
 async def until_at_work(replica: Replica) -> None:
     """Wait until a replica that was just started is sent something to do."""
-    await until(lambda: work_of(replica) > 0, f"{replica.name} gets nothing to do")
+    await until(lambda: work_of(replica) > 0, f"{replica.name} gets requests")
 
 
 def _samples(replica: Replica) -> list[Sample]:
-    with urllib.request.urlopen(f"{replica.files.metrics_url}/metrics", timeout=10) as response:
+    with urllib.request.urlopen(f"{replica.files.metrics_url}/metrics", timeout=60) as response:
         text = response.read().decode()
     return [sample for family in text_string_to_metric_families(text) for sample in family.samples]

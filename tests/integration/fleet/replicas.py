@@ -6,12 +6,12 @@ import asyncio
 import json
 import os
 import signal
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +33,11 @@ from tests.deployments import (
 )
 from tests.integration.fleet.journal import FILE, JournalReader
 from tests.integration.fleet.sockets import ports_towards
+from tests.waiting import eventually_async
 
 EDGE = "edge"
 ALL = (EDGE, *SERVICES)
-_PATIENCE = 120
+_DEADLINE = 240
 _JOURNALED_SERVER = "tests.integration.fleet.journaled_server"
 
 
@@ -106,7 +107,7 @@ class Replica:
     def readiness(self) -> dict[str, Any]:
         """Return what it says of the services that it needs."""
         try:
-            with urllib.request.urlopen(f"{self.files.metrics_url}/readyz", timeout=10) as response:
+            with urllib.request.urlopen(f"{self.files.metrics_url}/readyz", timeout=60) as response:
                 said: dict[str, Any] = json.load(response)
         except urllib.error.HTTPError as exc:
             with exc:
@@ -143,7 +144,7 @@ class Replicas:
 
     async def ready(self, replicas: Iterable[Replica]) -> None:
         for replica in replicas:
-            await until(replica.is_ready, f"{replica.name} is not ready")
+            await until(replica.is_ready, f"{replica.name} is ready")
 
     async def stop(self, replicas: Iterable[Replica]) -> None:
         """Stop all at once."""
@@ -204,12 +205,9 @@ def plan_replicas(directory: Path, settings: Settings, places: Mapping[str, Plac
     )
 
 
-async def until(is_so: Callable[[], bool], otherwise: str, patience: float = _PATIENCE) -> None:
-    """Wait until something is so; it is looked at in a thread, as the load goes on meanwhile."""
-    deadline = time.monotonic() + patience
-    while not await asyncio.to_thread(is_so):
-        assert time.monotonic() < deadline, otherwise
-        await asyncio.sleep(0.05)
+async def until(is_so: Callable[[], bool], what: str) -> None:
+    """Wait for a condition that is evaluated in a thread, so that the load goes on meanwhile."""
+    await eventually_async(partial(asyncio.to_thread, is_so), what, seconds=_DEADLINE, pause=0.05)
 
 
 def _listening(service: str, address: str, targets: Mapping[str, str | Sequence[str]]) -> Settings:

@@ -76,7 +76,7 @@ class Fleet:
         wanted = [replica for replica in self.replicas.every() if replica not in without]
         await self.replicas.start(wanted)
         for edge in self.of(EDGE):
-            await until(partial(_is_whole, edge), f"{edge.name} misses a service")
+            await until(partial(_is_whole, edge), f"{edge.name} reaches every service")
         await self.found(wanted)
 
     async def found(self, replicas: Collection[Replica]) -> None:
@@ -93,8 +93,8 @@ class Fleet:
                 pairs = [(edge, replica) for edge in edges]
             for edge, service in pairs:
                 is_found = partial(service.is_used_by, edge)
-                await until(is_found, f"{edge.name} does not find {service.name}")
-        await until(lambda: edges_in_use(self.front) == len(edges), "Envoy misses an edge")
+                await until(is_found, f"{edge.name} uses {service.name}")
+        await until(lambda: edges_in_use(self.front) == len(edges), "Envoy uses every edge")
 
     def loaded(
         self, *, rate: float = RATE, patience: float = PATIENCE, mix: Sequence[str] = MIX
@@ -123,8 +123,8 @@ def planned_fleet(
         stack.callback(redis.kill)
         settings = lake.settings(sts.endpoint) | {
             "publicUrl": f"https://127.0.0.1:{port}{PREFIX}",
-            # Two cores carry it all: a reply may wait for its turn.
-            "cache": {"redis": {"url": redis.url, "timeout": "500ms"}, **(cache or {})},
+            # Two cores carry it all: a reply may take long.
+            "cache": {"redis": {"url": redis.url, "timeout": "5s"}, **(cache or {})},
         }
         sides = {service: side_by_side(2) for service in ALL}
         replicas = plan_replicas(directory, settings, sides | dict(places or {}))

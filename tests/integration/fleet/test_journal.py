@@ -44,7 +44,7 @@ async def test_watcher_is_known_by_a_connection_of_its_process_until_it_leaves(f
         (peer,) = reader.watchers()
         assert {int(peer.rpartition(":")[2])} == ports_towards(os.getpid(), address)
         watching.cancel()
-        await until(lambda: not reader.watchers(), "who has left is still told")
+        await until(lambda: not reader.watchers(), "no watcher is left")
     assert reader.calls() == set()
 
 

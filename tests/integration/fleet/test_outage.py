@@ -17,7 +17,7 @@ CASES = {
     "vending": (DIR_MODE, (*URL_MODE, *LISTS)),
     "presign": (STREAMS, (*DIR_MODE, *LISTS, "metadata", "file")),
 }
-# Besides what the machine makes everybody wait.
+# Besides what the machine makes every request wait.
 AT_ONCE = 1
 
 
@@ -26,6 +26,7 @@ async def test_outage_of_one_access_mode_leaves_the_other_untouched(fleet, recor
     lost, untouched = CASES[service]
     async with recorded(f"outage: {service}", fleet.loaded(patience=0)) as load:
         await load.answered(20)
+        await load.have_urls()
         for replica in fleet.of(service):
             await asyncio.to_thread(replica.kill)
         await load.answered(40, of=untouched)
@@ -46,5 +47,6 @@ async def test_outage_of_one_access_mode_leaves_the_other_untouched(fleet, recor
     assert tally.count("answered", untouched) == tally.count("sent", untouched)
     assert tally.count("failed", lost) > 0
     assert all(setback.says_when for setback in refused)
-    assert median(waits) < AT_ONCE
-    assert max(waits) < AT_ONCE + load.longest_wait()
+    # As soon as others are answered, and not after a timeout.
+    assert median(waits) < AT_ONCE + load.longest_wait()
+    assert max(waits) < AT_ONCE + 3 * load.longest_wait()

@@ -16,8 +16,10 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from tests.installed import installed
-from tests.integration.helm.kubernetes_api import KubernetesApi, Object, wait_until
+from tests.integration.helm.chart import GO_ENV
+from tests.integration.helm.kubernetes_api import KubernetesApi, Object
 from tests.stores.process import free_ports, listens, retried, running
+from tests.waiting import eventually
 
 _NODES = 3
 # The label of nodes that kwok looks after.
@@ -25,6 +27,12 @@ _PRETENDED = "tests/pretended"
 _KWOK = "sigs.k8s.io/kwok@v0.8.0"
 # How kwok has nodes become ready, and pods run and end.
 _STAGES = ("node/fast", "node/heartbeat-with-lease", "pod/fast")
+# Nothing reads endpoints, because no traffic flows; each change of a pod would write some.
+_UNUSED_CONTROLLERS = (
+    "endpoints-controller",
+    "endpointslice-controller",
+    "endpointslice-mirroring-controller",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +48,7 @@ class Cluster:
         body = {"metadata": {"name": name, "labels": labels}}
         self.api.create("/api/v1/namespaces", body)
         accounts = f"/api/v1/namespaces/{name}/serviceaccounts"
-        wait_until(lambda: bool(self.api.list(accounts)), f"{name} has an account for pods")
+        eventually(lambda: bool(self.api.list(accounts)), f"{name} has an account for pods")
 
     def pods(self, namespace: str) -> list[Object]:
         return self.api.list(f"/api/v1/namespaces/{namespace}/pods")
@@ -64,12 +72,14 @@ def _running(directory: Path) -> Iterator[Cluster]:
     files = _Files(directory, token, port)
     api = KubernetesApi(port, token)
     with ExitStack() as stack:
+        stack.callback(api.close)
         stack.enter_context(_etcd(directory, etcd, peer))
         stack.enter_context(
             running(
                 [installed("kube-apiserver"), *_api_server(files, etcd, port)],
                 log_file=directory / "kube-apiserver.log",
                 ready=api.is_ready,
+                env=GO_ENV,
             )
         )
         _start(stack, files, "kube-controller-manager", *_controllers(files))
@@ -99,7 +109,7 @@ def _etcd(directory: Path, port: int, peer: int) -> Iterator[None]:
         "unsafe-no-fsync": "true",
     }
     command = [str(installed("etcd")), *(f"--{key}={value}" for key, value in options.items())]
-    with running(command, log_file=directory / "etcd.log", ready=lambda: listens(port)):
+    with running(command, log_file=directory / "etcd.log", ready=lambda: listens(port), env=GO_ENV):
         yield
 
 
@@ -117,6 +127,8 @@ def _api_server(files: _Files, etcd: int, port: int) -> list[str]:
         "service-account-key-file": files.account_key,
         "service-account-signing-key-file": files.account_key,
         "service-cluster-ip-range": "10.96.0.0/16",
+        # Two releases and a few controllers are no load that needs queues.
+        "enable-priority-and-fairness": "false",
     }
     return [f"--{key}={value}" for key, value in options.items()]
 
@@ -130,8 +142,9 @@ def _controllers(files: _Files) -> list[str]:
         f"--root-ca-file={files.certificates / 'apiserver.crt'}",
         # A machine that is too busy for heartbeats is not one whose nodes are gone.
         "--node-monitor-grace-period=30m",
-        "--horizontal-pod-autoscaler-sync-period=1s",
-        "--pvclaimbinder-sync-period=1s",
+        f"--controllers=*,{','.join(f'-{name}' for name in _UNUSED_CONTROLLERS)}",
+        "--horizontal-pod-autoscaler-sync-period=3s",
+        "--pvclaimbinder-sync-period=5s",
     ]
 
 
@@ -139,7 +152,7 @@ def _start(stack: ExitStack, files: _Files, name: str, *options: str) -> None:
     command = [str(installed(name)), f"--kubeconfig={files.kubeconfig}", *options]
     # These have no port: that they work is seen by what becomes of nodes and pods.
     log = files.directory / f"{name}.log"
-    stack.enter_context(running(command, log_file=log, ready=lambda: True))
+    stack.enter_context(running(command, log_file=log, ready=lambda: True, env=GO_ENV))
 
 
 def _add_nodes(api: KubernetesApi) -> None:
@@ -153,7 +166,7 @@ def _add_nodes(api: KubernetesApi) -> None:
         }
         status = {"capacity": capacity, "allocatable": capacity}
         api.create("/api/v1/nodes", {"metadata": {"name": name, "labels": labels}, "status": status})
-    wait_until(lambda: all(map(_is_ready, api.list("/api/v1/nodes"))), "all nodes are ready")
+    eventually(lambda: all(map(_is_ready, api.list("/api/v1/nodes"))), "all nodes are ready")
 
 
 def _is_ready(node: Object) -> bool:

@@ -31,7 +31,7 @@ from tests.stores.process import ServerProcess, running
 _ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 _CLIENT = {"KUBERNETES_AUTH_SERVICEACCOUNT_TOKEN": "token", "KUBERNETES_CERTS_CA_FILE": "ca.crt"}
 _API = "https://kubernetes.default.svc:443"
-_POLL_SECONDS = 0.2
+_POLL_SECONDS = 0.5
 _TERMINATION_SECONDS = 10
 _CAPACITY = {"cpu": "64", "memory": "256Gi", "pods": "100", "ephemeral-storage": "1Ti"}
 

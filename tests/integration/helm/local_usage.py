@@ -10,6 +10,7 @@ import json
 import sys
 from pathlib import Path
 
+from pipeline.jobs.usage import run
 from pipeline.session import open_session
 from pipeline.usage.schema import TABLES
 from tests.integration.pipeline.usage_lake import Lake
@@ -18,7 +19,8 @@ from tests.spark import SETTINGS
 
 def main(own: Path, other: Path) -> None:
     spark = open_session(SETTINGS)
-    Lake(own).run(spark)
+    # All files in one batch, as the gateway plans it: each batch merges into every table.
+    run(spark, Lake(own).plan | {"max_files_per_trigger": None}, lambda *_: None)
     sys.stdin.readline()
     said = [{name: Lake(each).rows(spark, name) for name in TABLES} for each in (own, other)]
     sys.stdout.write(json.dumps(said, default=repr))

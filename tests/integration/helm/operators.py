@@ -6,7 +6,7 @@ import yaml
 
 from tests.integration.helm.control_plane import Cluster, module_directory
 from tests.integration.helm.gke import gke_definitions
-from tests.integration.helm.kubernetes_api import wait_until
+from tests.waiting import eventually
 
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _FILES = {
@@ -33,7 +33,7 @@ def define_kinds(cluster: Cluster) -> None:
             cluster.api.create(_DEFINITIONS, yaml.safe_load((directory / file).read_text()))
     for definition in gke_definitions():
         cluster.api.create(_DEFINITIONS, definition)
-    wait_until(lambda: _established(cluster), "the operators' kinds are established")
+    eventually(lambda: _established(cluster), "the operators' kinds are established")
 
 
 def _established(cluster: Cluster) -> bool:

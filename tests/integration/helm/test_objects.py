@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from functools import cache
 from ipaddress import ip_network
 from typing import Any
 
@@ -49,6 +50,15 @@ CUSTOM = (
     "networking.gke.io",
 )
 SPARK = "sparkoperator.k8s.io"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _cached_schemas() -> Iterator[None]:
+    """Have the definitions of a Kubernetes version parsed once, not once for each object."""
+    utils = kubernetes_validate.utils
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(utils, "schema_contents", cache(utils.schema_contents))
+        yield
 
 
 @pytest.fixture(scope="module", params=["default", "everything", *EXAMPLES])

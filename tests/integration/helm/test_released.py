@@ -11,10 +11,11 @@ import pytest
 from gateway.commands.bearer import hash_of
 from tests.builders import numbers, rows
 from tests.components import HELM3
-from tests.http import Answer, eventually, request
+from tests.http import Answer, request
 from tests.integration.helm.chart import EXAMPLES, render
 from tests.integration.helm.released import TRUST_DOMAIN, Process, released
 from tests.stores.process import free_ports
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.system, pytest.mark.component(HELM3)]
 

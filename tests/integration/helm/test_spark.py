@@ -22,26 +22,35 @@ import yaml
 from pipeline.jars import fetch_jars, user_cache
 from tests.components import HELM3, KUBERNETES, SPARK_ON_KUBERNETES
 from tests.fakes.audit_lines import MALFORMED, Story
+from tests.installed import require_java
 from tests.integration.helm.chart import CHART, Object, run_helm
 from tests.integration.helm.control_plane import Cluster
 from tests.integration.helm.kubelet import Kubelet, Pod
-from tests.integration.helm.kubernetes_api import wait_until
 from tests.integration.pipeline.usage_lake import Lake
 from tests.repository import ROOT
-from tests.spark import require_spark
+from tests.spark import SETTINGS
 from tests.spark_for_speed import SMALL_TABLES
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.system, pytest.mark.component(HELM3, KUBERNETES, SPARK_ON_KUBERNETES)]
 
 NAMESPACE, JOBS = "spark-gateway", "spark-jobs"
 EXECUTORS = 2
 SERIAL = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+# Released jars need no verification.
+UNVERIFIED = "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+# The driver maps its classes from the archive of the other tests. It has a smaller heap than theirs.
+ARCHIVE = {
+    name: value.replace(" -Xmn512m", "")
+    for name, value in SETTINGS.conf.items()
+    if name in ("spark.driver.extraClassPath", "spark.driver.extraJavaOptions")
+}
 FOR_SPEED = {
     **SMALL_TABLES,
     "spark.default.parallelism": "2",
     "spark.sql.shuffle.partitions": "2",
-    "spark.driver.extraJavaOptions": SERIAL,
-    "spark.executor.extraJavaOptions": SERIAL,
+    **ARCHIVE,
+    "spark.executor.extraJavaOptions": f"{SERIAL} {UNVERIFIED}",
     "spark.ui.enabled": "false",
     # Both do some of the work, as no task waits for long for the one that it would rather be on.
     "spark.locality.wait": "0",
@@ -65,7 +74,7 @@ class Ran:
 
 @pytest.fixture(scope="module")
 def ran(cluster, tmp_path_factory) -> Iterator[Ran]:
-    require_spark()
+    require_java()
     directory = tmp_path_factory.mktemp("usage")
     lines = Story(31).lines(40)
     for number in range(4):
@@ -150,10 +159,10 @@ def run_job(cluster: Cluster, kubelet: Kubelet) -> Object:
         found: Object = cluster.api.get(f"{path}/jobs/usage")["status"]
         return found
 
-    try:
-        wait_until(lambda: bool({"succeeded", "failed"} & status().keys()), "the job has ended", seconds=600)
-    except AssertionError as exc:
-        raise AssertionError(f"{exc}\n{told(cluster, kubelet)}") from exc
+    def what() -> str:
+        return f"the job has ended\n{told(cluster, kubelet)}"
+
+    eventually(lambda: {"succeeded", "failed"} & status().keys(), what, seconds=600)
     assert status().get("succeeded") == 1, told(cluster, kubelet)
     return status()
 
@@ -222,7 +231,7 @@ def test_a_container_of_an_executor_is_as_closed_as_its_drivers_and_has_what_it_
 
 def test_no_executor_is_left_when_the_job_is_done(cluster, ran):
     gone = {pod.name for pod in ran.executors}
-    wait_until(
+    eventually(
         lambda: gone.isdisjoint(pod["metadata"]["name"] for pod in cluster.pods(JOBS)),
         "the executors are deleted",
     )

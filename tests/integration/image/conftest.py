@@ -23,7 +23,7 @@ from tests.repository import ROOT
 from tests.stores.redis import valkey_program
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def image_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if os.geteuid() != 0:
         pytest.fail("building an image without an engine takes mounts, and those root", pytrace=False)
@@ -31,19 +31,19 @@ def image_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("i")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def image(image_folder: Path) -> Image:
     """The image of the gateway, by its Dockerfile."""
     return build(image_folder / "b", "gateway")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def machine(image: Image) -> Image:
     """The machine alone, which stands in for the bases of other images."""
     return replace(image, layers=image.layers[-1:], settings=Settings())
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the folder ``deploy`` in which the compose file's keys and sample were made."""
     place = tmp_path_factory.mktemp("deploy") / "deploy"
@@ -54,7 +54,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def project(prepared: Path) -> dict[str, Any]:
     """The compose file as Docker Compose's own library understands it."""
     command = [str(installed("compose")), "compose.yaml"]

@@ -46,7 +46,7 @@ def _credential(profile: dict[str, str]) -> dict[str, dict[str, dict[str, str]]]
     share, schema, table = TABLE.split(".")
     url = f"{profile['endpoint']}/shares/{share}/schemas/{schema}/tables/{table}/temporary-table-credentials"
     headers = {"Authorization": f"Bearer {profile['bearerToken']}"}
-    answer = requests.post(url, headers=headers, json={}, timeout=30)
+    answer = requests.post(url, headers=headers, json={}, timeout=60)
     answer.raise_for_status()
     return answer.json()
 

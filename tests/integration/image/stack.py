@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -21,8 +20,9 @@ from deploy.engine.image import Image
 from deploy.engine.network import Networks, networks
 from tests.repository import ROOT
 from tests.stores.process import ServerProcess, running
+from tests.waiting import eventually
 
-_HEALTHY_SECONDS = 90
+_HEALTHY_SECONDS = 300
 Document = dict[str, Any]
 
 
@@ -46,11 +46,11 @@ class Running:
     def check(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
         """Run a command in the container's surroundings, as its health check is."""
         line = replace(self.container, entrypoint=command, command=()).command_line()
-        return subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
+        return subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
 
     def stop(self) -> int:
         self.process.process.send_signal(signal.SIGTERM)
-        return self.process.process.wait(60)
+        return self.process.process.wait(120)
 
 
 @dataclass
@@ -70,7 +70,7 @@ class Stack:
         line = ["ip", "netns", "exec", self.outside, "unshare", "--mount", "sh", "-euc", script, str(hosts)]
         line += map(str, command)
         own = {**os.environ, **env}
-        return subprocess.run(line, capture_output=True, text=True, check=False, timeout=120, env=own)
+        return subprocess.run(line, capture_output=True, text=True, check=False, timeout=300, env=own)
 
     def logs(self) -> str:
         every = [running for group in self.services.values() for running in group]
@@ -220,13 +220,18 @@ class Starter:
         # An image that is not ours may bring the program of its check, which this machine lacks.
         if not test or test[0] != "CMD" or not _has(test[1], started.container.image):
             return
-        deadline = time.monotonic() + _HEALTHY_SECONDS
-        while (said := started.check(test[1:])).returncode:
-            if not started.process.is_running() or time.monotonic() > deadline:
-                raise RuntimeError(
-                    f"{started.service}: {said.stdout}{said.stderr}\n{started.process.log()[-4000:]}"
-                )
-            time.sleep(0.3)
+        said: list[str] = []
+
+        def is_healthy() -> bool:
+            assert started.process.is_running(), state()
+            checked = started.check(test[1:])
+            said[:] = [checked.stdout, checked.stderr]
+            return not checked.returncode
+
+        def state() -> str:
+            return f"{started.service} is healthy: {said}\n{started.process.log()[-4000:]}"
+
+        eventually(is_healthy, state, seconds=_HEALTHY_SECONDS, pause=0.3)
 
     def _publish(self, stack: ExitStack, result: Stack) -> None:
         """Make a namespace whose loopback has the published ports, as the machine of an engine has."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 
 from tests.components import CLIENT, COMPOSE, COMPOSE_GO, ENVOY, SEAWEEDFS, VALKEY
 from tests.repository import ROOT
+from tests.waiting import eventually
 
 pytestmark = [
     pytest.mark.system,
@@ -16,7 +16,7 @@ pytestmark = [
 ]
 
 READER = ROOT / ".venv-client" / "bin" / "python"
-_PATIENCE = 60
+_DEADLINE = 120
 # Of SeaweedFS: S3, and its gRPC; volumes, filer and master, and theirs.
 STORE_PORTS = {8333, 18333}
 CLOSED_PORTS = {8080, 8888, 9333, 18080, 18888, 19333}
@@ -52,15 +52,15 @@ def test_a_recipient_reads_a_table_by_url_and_by_dir_and_not_its_neighbour(read)
 def test_both_replicas_of_presign_and_both_edges_get_work(stack, prepared):
     presigns = stack.services["presign"]
     edges = [stack.services[name][0] for name in ("edge-1", "edge-2")]
+
     # An edge that started before the second replica finds it when it looks its name up again.
-    deadline = time.monotonic() + _PATIENCE
-    while True:
+    def have_all_worked() -> bool:
         ask(stack, prepared, times=20)
         signed = [metric(one, "sluice_rpc_requests_total", "Presign/Sign") for one in presigns]
         asked = [metric(one, "sluice_http_requests_total") for one in edges]
-        if min(signed + asked) > 0:
-            return
-        assert time.monotonic() < deadline, (signed, asked)
+        return bool(min(signed + asked) > 0)
+
+    eventually(have_all_worked, seconds=_DEADLINE)
 
 
 def test_presign_and_vending_share_what_they_made_by_redis(read, stack):
@@ -159,10 +159,7 @@ def test_the_stores_own_grpc_takes_nobody_of_the_fleet(stack, prepared, service)
 
 def test_prometheus_finds_every_replica_by_its_service(stack):
     wanted = {"edge": 2, "catalog": 1, "snapshot": 1, "presign": 2, "vending": 1}
-    deadline = time.monotonic() + _PATIENCE
-    while (found := targets(stack)) != wanted and time.monotonic() < deadline:
-        time.sleep(0.5)
-    assert found == wanted
+    eventually(lambda: targets(stack) == wanted, lambda: str(targets(stack)), seconds=_DEADLINE, pause=0.5)
 
 
 def test_a_stopped_edge_is_not_missed(read, stack):

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.http import eventually
+from tests.waiting import eventually
 from tests.watched import HASTY, RECIPIENTS, Watched, running_watched
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def watched(tmp_path_factory) -> Iterator[Watched]:
     with running_watched(tmp_path_factory.mktemp("watched")) as gateway:
         _use(gateway)

@@ -8,11 +8,11 @@ import pytest
 
 from tests.components import PROMETHEUS as COMPONENT
 from tests.components import PROMTOOL, SPLIT
-from tests.http import eventually
 from tests.integration.observability.promtool import promtool, write_yaml
 from tests.observed import PROMETHEUS, alert_place, alerts, panel_expressions
 from tests.problems import assert_none
 from tests.prometheus import Prometheus, PrometheusError, running_prometheus
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.component(COMPONENT, PROMTOOL, SPLIT), pytest.mark.system]
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from tests.repository import ROOT
 from tests.spark import FOR_SPEED
+from tests.waiting import eventually
 
 SPARK = {"master": "local[2]", "conf": {**FOR_SPEED, "spark.driver.memory": "1g"}}
 _WAIT_SECONDS = 120
@@ -59,8 +60,11 @@ class RunnerProcess:
                 return
 
     def answer(self) -> dict[str, Any]:
-        *_, last = self.replies()
-        return last
+        """Return the reply that ends a request."""
+        for reply in self.replies():
+            if reply["event"] != "progress":
+                return reply
+        raise self._exited("it had answered")
 
     def wait_for(self, message: str) -> None:
         """Wait until the job tells that it is about to do something."""
@@ -69,16 +73,17 @@ class RunnerProcess:
                 raise AssertionError(f"the job was over before {message!r}: {reply}\n{self.log.read_text()}")
             if reply["message"] == message:
                 return
+        raise self._exited(repr(message))
+
+    def _exited(self, before: str) -> AssertionError:
+        return AssertionError(f"the runner exited before {before}\n{self.log.read_text()}")
 
     def kill(self) -> None:
         """Kill the runner alone, and wait until the JVM that it has started has gone after it."""
         started = children_of(self.pid)
         self._process.kill()
         self._process.wait()
-        deadline = time.monotonic() + _WAIT_SECONDS
-        while any(map(_is_alive, started)):
-            assert time.monotonic() < deadline, "the JVM outlives the runner"
-            time.sleep(0.05)
+        eventually(lambda: not any(map(_is_alive, started)), "the JVM has ended", seconds=_WAIT_SECONDS)
 
     def close(self) -> int:
         """End the requests, and return the status that the runner exits with."""

@@ -213,12 +213,13 @@ async def test_a_schema_that_changes_has_all_blocks_made_anew(spark, tmp_path, t
     await compare(disk.served(), disk.direct(), ["more = 77"])
 
 
-async def test_a_log_of_two_hundred_thousand_files_has_the_same_files_in_its_index(spark, tmp_path):
-    await check_large(spark, tmp_path, 200_000)
+async def test_index_of_many_files_has_the_files_of_the_log(spark, tmp_path):
+    # Four blocks: more of them take the same paths.
+    await check_large(spark, tmp_path, 30_000)
 
 
 @pytest.mark.deep
-async def test_a_log_of_a_million_files_has_the_same_files_in_its_index(spark, tmp_path):
+async def test_index_of_a_million_files_has_the_files_of_the_log(spark, tmp_path):
     await check_large(spark, tmp_path, 1_000_000)
 
 

@@ -6,20 +6,20 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.components import SPARK_PIPELINE
 from tests.fakes.audit_lines import MALFORMED, Story, parsed
+from tests.installed import require_java
 from tests.integration.pipeline.usage_lake import Lake
 from tests.repository import ROOT
-from tests.spark import require_spark
+from tests.waiting import eventually
 
-pytestmark = [pytest.mark.component(SPARK_PIPELINE), pytest.mark.slow]
+pytestmark = pytest.mark.component(SPARK_PIPELINE)
 
-_PATIENCE = 300
+_DEADLINE = 600
 # The first commit of a table makes it; the commits after that are those of batches.
 MOMENTS = {
     "events of the first batch, and nothing derived": "tables/events/_delta_log/00000000000000000001.json",
@@ -47,21 +47,26 @@ def test_job_that_was_killed_loses_and_doubles_nothing(spark, tmp_path, seen):
 
 def kill_when(directory: Path, file: Path) -> None:
     """Run the job, and kill it and all that it started as soon as a file is there."""
-    require_spark()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.integration.pipeline.usage_process", str(directory)],
-        cwd=ROOT,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    require_java()
+    log = directory / "job.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.integration.pipeline.usage_process", str(directory)],
+            cwd=ROOT,
+            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+
+    def is_written() -> bool:
+        if file.exists():
+            return True
+        assert process.poll() is None, f"the job ended before {file} was there\n{log.read_text()}"
+        return False
+
     try:
-        deadline = time.monotonic() + _PATIENCE
-        while not file.exists():
-            assert process.poll() is None, "the job ended before it could be killed"
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
+        eventually(is_written, f"{file} exists", seconds=_DEADLINE, pause=0.005)
     finally:
         # The JVM is in the same group.
         os.killpg(process.pid, signal.SIGKILL)

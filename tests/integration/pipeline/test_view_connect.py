@@ -4,35 +4,37 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 
 import pytest
 
 from tests.components import SPARK_PIPELINE
+from tests.installed import require_java
 from tests.integration.pipeline.runner_process import running_runner
 from tests.integration.pipeline.view_plans import ViewOnDisk
 from tests.repository import ROOT
-from tests.spark import create_delta, require_spark
+from tests.spark import create_delta
 from tests.stores.process import free_ports, listens
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.component(SPARK_PIPELINE)
 
-_START_SECONDS = 180
+_START_SECONDS = 600
 
 
 @pytest.fixture
 def remote(tmp_path) -> Iterator[str]:
-    require_spark()
+    require_java()
     (port,) = free_ports(1)
     command = [sys.executable, "-m", "tests.integration.pipeline.connect_server", str(port)]
     with (tmp_path / "connect.log").open("wb") as log:
         server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=ROOT)
-    deadline = time.monotonic() + _START_SECONDS
-    while not listens(port):
+
+    def is_up() -> bool:
         assert server.poll() is None, (tmp_path / "connect.log").read_text()
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+        return listens(port)
+
+    eventually(is_up, "Spark Connect listens", seconds=_START_SECONDS)
     yield f"sc://127.0.0.1:{port}"
     server.communicate()
 

@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from tests.components import SPARK_PIPELINE
 from tests.integration.pipeline.runner_process import running_runner
 from tests.integration.pipeline.view_plans import ViewOnDisk
 from tests.spark import create_delta
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.component(SPARK_PIPELINE)
 
 BEFORE, ADDED = 1000, 100_000
 
 
-@pytest.fixture
-def source(spark, tmp_path):
-    table = create_delta(spark, tmp_path / "source", "id BIGINT, name STRING")
+@pytest.fixture(scope="module")
+def original(spark, tmp_path_factory):
+    """A table, a view that was refreshed once, and the table after more rows: each test changes copies."""
+    directory = tmp_path_factory.mktemp("original")
+    table = create_delta(spark, directory / "source", "id BIGINT, name STRING")
     add(table, 0, BEFORE)
-    return table
+    view = ViewOnDisk(spark, directory / "view", "SELECT * FROM source_0", table.path)
+    view.refresh()
+    grown = table.copied(directory / "grown")
+    add(grown, BEFORE, ADDED)
+    return table, view, grown
 
 
 @pytest.fixture
-def shown(spark, tmp_path, source):
-    return ViewOnDisk(spark, tmp_path / "view", "SELECT * FROM source_0", source.path)
+def grown(original, tmp_path):
+    """The source, with rows that the view does not show yet."""
+    _, _, grown = original
+    return grown.copied(tmp_path / "source")
+
+
+@pytest.fixture
+def shown(original, tmp_path):
+    """The view, over the directory of the source."""
+    _, view, _ = original
+    return view.copied(tmp_path / "view", tmp_path / "source")
 
 
 def add(table, first, count):
@@ -39,55 +53,66 @@ def counts(shown):
 
 
 def kill_at(tmp_path, plan, moment):
-    """Run a plan in a runner, and kill it when it gets to something, or when a file is there."""
+    """Run a plan in a runner, and kill the runner at a moment."""
     with running_runner(tmp_path) as runner:
         runner.send(plan)
         moment(runner)
         runner.kill()
 
 
-def at(message, *, later=0.0):
+def at(message):
+    """The moment when the job says what it does next."""
+    return lambda runner: runner.wait_for(message)
+
+
+def at_first_file(message, view):
+    """The moment when the job, after it said what it does next, has begun to write a file of the view."""
+
     def wait(runner):
+        before = set(view.root.rglob("*.parquet"))
         runner.wait_for(message)
-        time.sleep(later)
+        eventually(
+            lambda: set(view.root.rglob("*.parquet")) > before,
+            f"a file is written below {view.root}",
+            pause=0.005,
+        )
 
     return wait
 
 
-def test_full_refreshes_that_are_killed_are_done_by_the_next(shown, source, tmp_path):
-    add(source, BEFORE, ADDED)
-    plan = shown.plan()
-    for moment in (at("writing all rows", later=0.3), at("deleting what is not shown any more")):
+def test_full_refreshes_that_are_killed_are_done_by_the_next(spark, grown, tmp_path):
+    view = ViewOnDisk(spark, tmp_path / "view", "SELECT * FROM source_0", grown.path)
+    plan = view.plan()
+    for moment in (at_first_file("writing all rows", view), at("deleting what is not shown any more")):
         kill_at(tmp_path, plan, moment)
     # The very same plan, as where the worker that was killed is the one that comes back.
-    result = shown.refresh(fresh_name=plan["fresh_name"])
+    result = view.refresh(fresh_name=plan["fresh_name"])
     assert result["rows"] == BEFORE + ADDED
-    assert counts(shown) == (BEFORE + ADDED, BEFORE + ADDED)
-    files = {file.name for file in shown.directory.glob("*.parquet")}
-    named = shown.spark.read.format("delta").load(str(shown.directory)).inputFiles()
+    assert counts(view) == (BEFORE + ADDED, BEFORE + ADDED)
+    files = {file.name for file in view.directory.glob("*.parquet")}
+    named = spark.read.format("delta").load(str(view.directory)).inputFiles()
     assert files == {name.rpartition("/")[2] for name in named}
 
 
-def test_appends_that_are_killed_while_they_write_are_done_by_the_next(shown, source, tmp_path):
-    shown.refresh()
-    add(source, BEFORE, ADDED)
-    kill_at(tmp_path, shown.plan(), at("appending rows", later=1.0))
+@pytest.mark.usefixtures("grown")
+def test_appends_that_are_killed_while_they_write_are_done_by_the_next(shown, tmp_path):
+    kill_at(tmp_path, shown.plan(), at_first_file("appending rows", shown))
     result = shown.refresh()
     assert counts(shown) == (BEFORE + ADDED, BEFORE + ADDED)
     assert result["rows"] == BEFORE + ADDED
 
 
-def test_an_append_that_is_killed_before_it_answers_is_found_by_the_next(shown, source, tmp_path):
-    shown.refresh()
-    add(source, BEFORE, ADDED)
+@pytest.mark.usefixtures("grown")
+def test_an_append_that_is_killed_before_it_answers_is_found_by_the_next(shown, tmp_path):
     kill_at(tmp_path, shown.plan(), at("deleting what is not shown any more"))
     result = shown.refresh()
     assert (result["kind"], result["version"], result["rows_added"]) == ("append", 1, ADDED)
     assert counts(shown) == (BEFORE + ADDED, BEFORE + ADDED)
 
 
-def test_two_runners_with_the_same_append_add_the_rows_once(shown, source, tmp_path):
-    shown.refresh()
+def test_two_runners_with_the_same_append_add_the_rows_once(original, shown, tmp_path):
+    table, _, _ = original
+    source = table.copied(tmp_path / "source")
     with running_runner(tmp_path) as one, running_runner(tmp_path) as other:
         # Once with nothing to do, so that both are at it together then.
         for _ in range(2):

@@ -12,8 +12,6 @@ from tests.spark import SETTINGS
 
 def main(directory: Path) -> None:
     spark = open_session(SETTINGS)
-    sys.stdout.write("started\n")
-    sys.stdout.flush()
     Lake(directory).run(spark)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,14 @@ class ViewOnDisk:
         self._sources = [{"name": f"s.s.t{at}", "url": str(path)} for at, path in enumerate(sources)]
         self._changes = changes
         self._attempts = 0
+
+    def copied(self, root: Path, *sources: Path) -> ViewOnDisk:
+        """Return the view as it is now, over copies of its sources; its directories are copied, too."""
+        copy = ViewOnDisk(self.spark, root, self._query, *sources, **self._changes)
+        shutil.copytree(self.root, root)
+        copy.current = self.current
+        copy._attempts = self._attempts
+        return copy
 
     def plan(self, **changes: Any) -> dict[str, Any]:
         """Return the plan of the next attempt."""

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,10 @@ async def opened(
         yield log
 
 
+def be_patient(log: SegmentedAuditLog, patience: timedelta) -> None:
+    log._pacing = replace(log._pacing, patience=patience)
+
+
 def ids(disk: FakeDisk) -> list[str]:
     return [json.loads(line)["id"] for line in disk.content("").splitlines()]
 
@@ -99,12 +103,12 @@ async def test_events_that_arrive_while_the_disk_is_busy_share_one_sync(disk):
     def hold(operation: str) -> None:
         if operation == "append" and not busy.is_set():
             busy.set()
-            release.wait(10)
+            release.wait(60)
 
     disk.fault = hold
     async with opened(disk) as log:
         first = asyncio.create_task(log.append(event("first")))
-        await asyncio.to_thread(busy.wait, 10)
+        await asyncio.to_thread(busy.wait, 60)
         others = [asyncio.create_task(log.append(event(f"e{number}"))) for number in range(50)]
         await asyncio.sleep(0)
         release.set()
@@ -174,7 +178,7 @@ async def test_a_noted_event_is_written_after_the_flush_interval(disk):
     disk.fault = notice
     async with opened(disk, flush_interval=timedelta(milliseconds=1)) as log:
         log.note(event("noted"))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await written.wait()
     assert ids(disk) == ["noted"]
 
@@ -241,7 +245,7 @@ async def test_the_loop_turns_while_the_disk_is_slow(disk):
 
     def hold(operation: str) -> None:
         if operation == "sync":
-            release.wait(10)
+            release.wait(60)
 
     disk.fault = hold
     async with opened(disk) as log:
@@ -265,12 +269,13 @@ class Hang:
     def __call__(self, operation: str) -> None:
         if operation == self._operation and not self.over.is_set():
             self.begun.set()
-            self.over.wait(10)
+            self.over.wait(60)
             if self._fails:
                 raise OSError("gone after all")
 
 
 SOON = timedelta(milliseconds=20)
+MINUTE = timedelta(minutes=1)
 
 
 async def test_a_disk_that_hangs_refuses_grants_in_time_and_says_so_once(disk, metrics, caplog):
@@ -282,6 +287,7 @@ async def test_a_disk_that_hangs_refuses_grants_in_time_and_says_so_once(disk, m
         assert value(metrics, "sluice_audit_failures_total") == 3
         # What was withdrawn takes no room.
         assert value(metrics, "sluice_audit_backlog_bytes") == 0
+        be_patient(log, MINUTE)
         hang.over.set()
         await log.append(event("kept"))
     assert ids(disk) == ["written late", "kept"]
@@ -289,8 +295,9 @@ async def test_a_disk_that_hangs_refuses_grants_in_time_and_says_so_once(disk, m
 
 
 async def test_who_was_acknowledged_before_a_hang_is_not_refused_by_it(disk):
-    async with opened(disk, patience=SOON) as log:
+    async with opened(disk, patience=MINUTE) as log:
         await log.append(event("before"))
+        be_patient(log, SOON)
         hang = Hang(disk)
         with pytest.raises(Unavailable):
             await log.append(event("during"))
@@ -327,7 +334,7 @@ async def test_the_age_of_the_oldest_event_shows_while_the_disk_hangs_and_is_0_a
     async with opened(disk, metrics, monotonic=lambda: now[0]) as log:
         assert value(metrics, "sluice_audit_oldest_wait_seconds") == 0
         first = asyncio.create_task(log.append(event("first")))
-        await asyncio.to_thread(hang.begun.wait, 10)
+        await asyncio.to_thread(hang.begun.wait, 60)
         now[0] += 20
         log.note(event("second"))
         assert value(metrics, "sluice_audit_oldest_wait_seconds") == 20

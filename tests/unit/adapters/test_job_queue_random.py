@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -104,9 +105,13 @@ class World:
         if chance < 0.07:
             raise Crash
 
-    def queue(self) -> StateJobQueue:
-        self.processes += 1
+    def skewed(self) -> Callable[[], datetime]:
+        """Return the clock of a process."""
         skew = SKEW * self.rng.uniform(-1, 1)
+        return lambda: self.now + skew
+
+    def queue(self, clock: Callable[[], datetime] | None = None) -> StateJobQueue:
+        self.processes += 1
 
         async def sleep(seconds: float) -> None:
             await asyncio.sleep(0)
@@ -115,13 +120,14 @@ class World:
             self.state,
             worker=f"p{self.processes}",
             lease=LEASE,
-            clock=lambda: self.now + skew,
+            clock=clock or self.skewed(),
             sleep=sleep,
         )
 
     async def ask(self) -> None:
-        queue, key = self.queue(), self.rng.choice(KEYS)
-        since = queue._clock() - timedelta(seconds=self.rng.choice([0, 0, 10, 100]))
+        clock = self.skewed()
+        queue, key = self.queue(clock), self.rng.choice(KEYS)
+        since = clock() - timedelta(seconds=self.rng.choice([0, 0, 10, 100]))
         job = await queue.request(key, {}, since)
         self.acknowledged.append((key, job.sequence, since))
 
@@ -161,14 +167,15 @@ class World:
         self.is_calm = True
         for _ in range(200):
             self.now += timedelta(minutes=2)
-            queue = self.queue()
+            clock = self.skewed()
+            queue = self.queue(clock)
             while (claim := await queue.claim(ALL)) is not None:
                 assert await queue.renew(claim)
                 assert await queue.complete(claim)
             jobs = await queue.list_jobs(ALL)
             for job in jobs:
                 if job.state is JobState.FAILED:
-                    await queue.request(job.key, {}, queue._clock())
+                    await queue.request(job.key, {}, clock())
             if not any(job_life.is_open(job) for job in await queue.list_jobs(ALL)):
                 return
         pytest.fail("what was asked for is never done")
@@ -198,7 +205,7 @@ async def _play(seed: int) -> None:
     await world.settle()
     for key, sequence, since in world.acknowledged:
         began_at = world.state.served.get((key, sequence))
-        job = _job(world.state._content(record_key(key)) or b"")
+        job = _job(world.state.entries[record_key(key)][0])
         assert job.done_sequence >= sequence, (key, sequence)
         assert began_at is not None
         assert began_at >= since - SKEW, (key, sequence)

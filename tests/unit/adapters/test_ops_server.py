@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -37,33 +38,32 @@ def services() -> Services:
 @pytest.fixture
 def server(services: Services) -> OpsServer:
     registry = PrometheusMetrics(version="1.2.3").registry
-    return OpsServer(registry, services.ready, timeout=timedelta(milliseconds=20))
+    return OpsServer(registry, services.ready, timeout=timedelta(minutes=1))
+
+
+@asynccontextmanager
+async def serving(server: OpsServer, socket: Path) -> AsyncIterator[ClientSession]:
+    runner = web.AppRunner(server.app(), access_log=None)
+    await runner.setup()
+    await web.UnixSite(runner, str(socket)).start()
+    async with ClientSession("http://ops", connector=UnixConnector(str(socket))) as session:
+        yield session
+    await runner.cleanup()
 
 
 @pytest.fixture
 async def client(server: OpsServer, tmp_path: Path) -> AsyncIterator[ClientSession]:
-    runner = web.AppRunner(server.app(), access_log=None)
-    await runner.setup()
-    await web.UnixSite(runner, str(tmp_path / "ops")).start()
-    async with ClientSession("http://ops", connector=UnixConnector(str(tmp_path / "ops"))) as session:
+    async with serving(server, tmp_path / "ops") as session:
         yield session
-    await runner.cleanup()
 
 
 async def test_a_service_that_can_be_done_without_is_named_and_no_reason_to_be_left_alone(services, tmp_path):
     services.states["vending"] = "does not answer"
     registry = PrometheusMetrics(version="1.2.3").registry
     server = OpsServer(registry, services.ready, missing=lambda _: ())
-    runner = web.AppRunner(server.app(), access_log=None)
-    await runner.setup()
-    await web.UnixSite(runner, str(tmp_path / "ops")).start()
-    async with (
-        ClientSession("http://ops", connector=UnixConnector(str(tmp_path / "ops"))) as session,
-        session.get("/readyz") as answer,
-    ):
+    async with serving(server, tmp_path / "ops") as session, session.get("/readyz") as answer:
         assert answer.status == 200
         assert (await answer.json())["status"] == "without vending"
-    await runner.cleanup()
 
 
 async def test_the_root_lists_what_there_is_in_plain_text(client):
@@ -129,9 +129,11 @@ async def test_not_ready_when_the_check_fails_without_telling_how(client, servic
         assert "hunter2" not in await answer.text()
 
 
-async def test_not_ready_when_the_check_takes_too_long(client, services):
+async def test_not_ready_when_the_check_takes_too_long(services, tmp_path):
     services.hang = True
-    async with client.get("/readyz") as answer:
+    registry = PrometheusMetrics(version="1.2.3").registry
+    server = OpsServer(registry, services.ready, timeout=timedelta(milliseconds=20))
+    async with serving(server, tmp_path / "ops") as client, client.get("/readyz") as answer:
         assert answer.status == 503
         assert "too long" in (await answer.json())["status"]
 

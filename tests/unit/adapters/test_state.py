@@ -119,10 +119,10 @@ async def test_state_on_a_store_is_that_of_the_storage_that_is_open_now():
     config = Config(stateDir="/s", state={"location": "s3://state/sluice"})
     async with open_state(config, storages) as state:
         await state.create("a", b"one")
-        storages._storages = (_storage(stores[1]),)
+        storages.storages = (_storage(stores[1]),)
         assert await state.get("a") is None
         await state.create("b", b"two")
-        storages._storages = ()
+        storages.storages = ()
         with pytest.raises(Unavailable, match=r"state\.location"):
             await state.get("a")
 

@@ -13,8 +13,8 @@ import pytest
 from gateway.adapters import table_columns, view_check
 from gateway.adapters.storages import OpenStorages, StorageProcess
 from gateway.adapters.table_columns import read_columns
-from gateway.adapters.view_check import check_view_columns, reads_tables
-from gateway.config.schema import Config
+from gateway.adapters.view_check import check_view_columns
+from gateway.config.schema import Config, reads_tables
 from gateway.config.views.compiling import Views
 from gateway.domain.location import parse_location
 from gateway.domain.name import TableName

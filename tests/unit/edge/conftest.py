@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from tests.fakes.audit import FakeAuditLog, FakeHttpMetrics
 from tests.fakes.http_connection import MemoryServer, Reply, memory_server
 from tests.fakes.openapi import one_openapi_document  # noqa: F401 -- a fixture of all tests below
 from tests.fakes.services import FakeRecipient, FakeServices, FakeTable, World, fake_services
+from tests.waiting import eventually_async
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 BASE = "/delta-sharing"
@@ -47,9 +47,7 @@ class Edge:
 
     async def settled(self) -> AuditEvent:
         """Wait until the request is over for the server too, and return what was noted of it."""
-        async with asyncio.timeout(5):
-            while not self.audit.noted:
-                await asyncio.sleep(0)
+        await eventually_async(lambda: self.audit.noted, pause=0)
         return self.audit.noted[-1]
 
 

@@ -17,7 +17,7 @@ REQUEST = f"GET {BASE}/shares HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer token
 
 
 async def closed(connection: MemoryConnection) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not connection.transport.closed:
             connection.transport.changed.clear()
             await connection.transport.changed.wait()

@@ -70,7 +70,7 @@ async def test_a_page_without_paths_is_not_signed() -> None:
 async def test_groups_are_signed_at_the_same_time() -> None:
     services = fake_services(make_world())
     services.presign.together = asyncio.Barrier(2)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         assert (await signer(services).sign(PAGE)).files == 2
 
 

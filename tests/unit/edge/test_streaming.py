@@ -14,6 +14,7 @@ from tests.fakes.http_connection import MemoryConnection
 from tests.fakes.services import FAR_MS, FakeTable
 from tests.http import FINAL_CHUNK
 from tests.unit.edge.conftest import AUTH, BASE, Edge, make_world, start_edge
+from tests.waiting import eventually_async
 
 LARGE = "/shares/Sales/schemas/eu/tables/large/query"
 SMALL = "/shares/Sales/schemas/eu/tables/small/query"
@@ -95,7 +96,7 @@ async def test_a_page_can_be_read_before_the_next_one_is_made(edge: Edge, coding
 
 
 async def wait_for_lines(connection: MemoryConnection, coding: str, count: int) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while Reader(coding).read(connection.body_so_far()).count(b"\n") < count:
             connection.transport.changed.clear()
             await connection.transport.changed.wait()
@@ -190,25 +191,26 @@ async def test_clients_that_take_nothing_hold_two_pages_each_and_a_piece_that_is
         tables=[FakeTable(share="Sales", schema="eu", name="large", files=20_000)], files_per_page=1000
     )
     async with start_edge(world=many) as edge:
-        connections = [edge.server.connect() for _ in range(10)]
+        connections = [edge.server.connect() for _ in range(4)]
         for connection in connections:
             connection.protocol.pause_writing()
         for connection in connections:
             head = f"POST {BASE}{LARGE} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer token-of-ann\r\n"
             connection.send(f"{head}Accept-Encoding: {coding}\r\nContent-Length: 0\r\n\r\n".encode())
-        made = await settled_pages(edge)
+        made = await settled_pages(edge, 2 * len(connections))
         pages = [each for each in gc.get_objects() if isinstance(each, SignedPage)]
         held = [len(connection.transport.output) for connection in connections]
         for connection in connections:
             connection.disconnect()
-    assert 2 * len(connections) <= made < 20 * len(connections)
+    assert made < 20 * len(connections)
     assert 0 < len(pages) <= 2 * len(connections)
     # aiohttp asks whether it may go on when it has written 64 KiB, and our pieces have 256.
     assert max(held) <= (64 + 256 + 4) * 1024
 
 
-async def settled_pages(edge: Edge) -> int:
-    """Wait until no more pages are made, and return how many there are."""
+async def settled_pages(edge: Edge, least: int) -> int:
+    """Wait for a number of pages, and then until no more are made; return how many there are."""
+    await eventually_async(lambda: edge.services.snapshot.pages >= least)
     made = -1
     while made != edge.services.snapshot.pages:
         made = edge.services.snapshot.pages

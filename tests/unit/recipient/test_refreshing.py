@@ -134,7 +134,7 @@ def test_callers_at_once_fetch_once(source: Source):
 
     def fetch() -> Credential:
         entered.set()
-        assert release.wait(30)
+        assert release.wait(60)
         return source.fetch()
 
     refreshing = Refreshing(fetch, source.clock)
@@ -142,7 +142,7 @@ def test_callers_at_once_fetch_once(source: Source):
     threads = [threading.Thread(target=lambda: found.append(_number(refreshing.current()))) for _ in range(8)]
     for thread in threads:
         thread.start()
-    assert entered.wait(30)
+    assert entered.wait(60)
     release.set()
     for thread in threads:
         thread.join()
@@ -158,7 +158,7 @@ def test_while_one_caller_renews_it_the_others_do_not_wait(source: Source):
     def fetch() -> Credential:
         if slow:
             entered.set()
-            assert release.wait(30)
+            assert release.wait(60)
         return source.fetch()
 
     refreshing = Refreshing(fetch, source.clock)
@@ -167,7 +167,7 @@ def test_while_one_caller_renews_it_the_others_do_not_wait(source: Source):
     slow = True
     renewing = threading.Thread(target=refreshing.current)
     renewing.start()
-    assert entered.wait(30)
+    assert entered.wait(60)
 
     assert _number(refreshing.current()) == 1
     release.set()

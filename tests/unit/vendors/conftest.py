@@ -1,19 +1,5 @@
-"""One loader of botocore's service models for all sessions of a process."""
+"""One loader of botocore service models for all tests of this folder."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
-
-import botocore.loaders
-import botocore.session
-import pytest
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _one_loader() -> Iterator[None]:
-    # Each session parses the models of its services again, which takes longer than all else in these tests.
-    # A loader is made for sharing: the clients of one session share theirs.
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(botocore.session, "create_loader", cache(botocore.loaders.create_loader))
-        yield
+from tests.fakes.botocore_loader import one_botocore_loader  # noqa: F401 -- a fixture

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qs
 
+import obstore
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 from pydantic import TypeAdapter
@@ -13,9 +14,11 @@ from pydantic import TypeAdapter
 from gateway.domain.credential import AwsTempCredentials, Credential, GcpOauthToken
 from gateway.domain.file_path import Paths
 from gateway.domain.location import parse_location
+from gateway.domain.probe import Action, Verdict
 from gateway.domain.window import Window
-from gateway.errors import Unavailable, Unsupported
+from gateway.errors import Unavailable
 from tests.fakes.sessions import FakeSessions
+from tests.unit.vendors.opened_store import opened_store
 from vendors.boto_identity import BotoEndpoint, BotoIdentity, Keys, OwnSession
 from vendors.boto_options import AnyIdentity, AwsIdentity
 from vendors.s3_access import S3Access, open_threads
@@ -45,16 +48,20 @@ def ambient(monkeypatch):
 
 
 @pytest.fixture
-def open_access():
+def threads():
     with ThreadPoolExecutor(1) as threads:
+        yield threads
 
-        def open_access(identity: dict[str, Any] = KEYS, bucket: str = "lake", **endpoint: Any) -> S3Access:
-            adapter: TypeAdapter[AnyIdentity] = TypeAdapter(AwsIdentity)
-            place = BotoEndpoint(**{"region": "eu-west-1", **endpoint})
-            own = BotoIdentity(adapter.validate_python(identity), place)
-            return S3Access(bucket, place, own, threads, lambda: NOON)
 
-        yield open_access
+@pytest.fixture
+def open_access(threads):
+    def open_access(identity: dict[str, Any] = KEYS, bucket: str = "lake", **endpoint: Any) -> S3Access:
+        adapter: TypeAdapter[AnyIdentity] = TypeAdapter(AwsIdentity)
+        place = BotoEndpoint(**{"region": "eu-west-1", **endpoint})
+        own = BotoIdentity(adapter.validate_python(identity), place)
+        return S3Access(bucket, place, own, threads, lambda: NOON)
+
+    return open_access
 
 
 @pytest.mark.parametrize(
@@ -79,7 +86,7 @@ def open_access():
 )
 async def test_a_store_is_where_the_entry_says_and_not_the_environment(open_access, endpoint, url):
     access = open_access(**endpoint)
-    config = (await access._open_own()).config
+    config = (await opened_store(access.reader())).config
     signed = await access.signer(LAKE, FakeSessions()).sign(LAKE, Paths.of(["a"]), WINDOW)
 
     assert config["endpoint"] == config["endpoint_url_s3"] == url
@@ -95,7 +102,7 @@ async def test_a_store_is_where_the_entry_says_and_not_the_environment(open_acce
 
 
 async def test_the_gateway_signs_with_its_own_keys_and_is_asked_for_them_again_soon(open_access):
-    store = await open_access()._open_own()
+    store = await opened_store(open_access().reader())
 
     assert await store.credential_provider() == {
         "access_key_id": "AKIA1",
@@ -105,8 +112,15 @@ async def test_the_gateway_signs_with_its_own_keys_and_is_asked_for_them_again_s
     }
 
 
-async def test_a_credential_is_used_as_it_is(open_access):
-    store = open_access()._open_with(CREDENTIAL)
+async def test_a_credential_is_used_as_it_is(open_access, monkeypatch):
+    stores: list[Any] = []
+
+    async def get(store: object, key: str) -> None:
+        stores.append(store)
+
+    monkeypatch.setattr(obstore, "get_async", get)
+    await open_access().probe().attempt(CREDENTIAL, Action.READ, LAKE, "a")
+    (store,) = stores
 
     assert await store.credential_provider() == {
         "access_key_id": "K1",
@@ -116,18 +130,20 @@ async def test_a_credential_is_used_as_it_is(open_access):
     }
 
 
-def test_a_credential_of_another_kind_is_refused(open_access):
+@pytest.mark.parametrize("action", Action)
+async def test_a_credential_of_another_kind_is_refused(open_access, action):
     other = Credential(id="x", secret=GcpOauthToken(oauth_token="t"), expires_at=NOON)
 
-    with pytest.raises(Unsupported):
-        open_access()._open_with(other)
+    attempt = await open_access().probe().attempt(other, action, LAKE, "a")
+
+    assert (attempt.verdict, attempt.detail) == (Verdict.FAILED, "Unsupported")
 
 
 async def test_keys_that_cannot_be_read_are_our_fault_and_only_the_log_names_the_file(
     open_access, tmp_path, caplog
 ):
     missing = {**KEYS, "secretAccessKey": {"file": str(tmp_path / "gone")}}
-    store = await open_access(missing)._open_own()
+    store = await opened_store(open_access(missing).reader())
 
     with pytest.raises(Unavailable, match="own identity") as raised:
         await store.credential_provider()
@@ -139,7 +155,7 @@ async def test_keys_that_cannot_be_read_are_our_fault_and_only_the_log_names_the
 
 async def test_a_ca_file_that_cannot_be_read_is_no_missing_table(open_access, tmp_path):
     with pytest.raises(Unavailable):
-        await open_access(s3="https://store", ca_file=str(tmp_path / "gone"))._open_own()
+        await opened_store(open_access(s3="https://store", ca_file=str(tmp_path / "gone")).reader())
 
 
 def test_threads_are_closed_with_their_storage():
@@ -310,10 +326,10 @@ async def test_session_that_is_not_given_is_our_fault_and_repeats_nothing(open_s
     assert len(caplog.messages) <= 1
 
 
-async def test_storage_that_was_closed_meanwhile_says_so(open_access):
+async def test_storage_that_was_closed_meanwhile_says_so(open_access, threads):
     access = open_access()
     signer = access.signer(LAKE, FakeSessions())
-    access._threads.shutdown()
+    threads.shutdown()
 
     with pytest.raises(Unavailable, match="being replaced"):
         await signer.sign(LAKE, Paths.of(["a"]), WINDOW)

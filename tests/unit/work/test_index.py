@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -48,10 +49,22 @@ RESULT: dict[str, Any] = {
 }
 
 
+TABLES = (
+    IndexedTable(name="retail.sales.orders", location=TABLE, every=timedelta(hours=1)),
+    IndexedTable(name="retail.sales.small", location=parse_location("s3://lake/small")),
+)
+
+
 class Shop:
-    def __init__(self, *, small_log: int = 100) -> None:
+    def __init__(
+        self,
+        *,
+        small_log: int = 100,
+        state: FakeStateStore | None = None,
+        tables: Sequence[IndexedTable] = TABLES,
+    ) -> None:
         self.now = NOON
-        self.state = FakeStateStore(clock=lambda: self.now)
+        self.state = state or FakeStateStore(clock=lambda: self.now)
         self.whole = LOG
         self.since: LogPlan | None = None
         # The version, and the file's size and time, of each question about what came since.
@@ -60,10 +73,7 @@ class Shop:
             home=IndexHome(state=self.state, location=parse_location("s3://state/sluice")),
             places=SparkPlaces(FakeStorages()),
             planner=LogPlanner(whole=self._whole, since=self._since),
-            tables=[
-                IndexedTable(name="retail.sales.orders", location=TABLE, every=timedelta(hours=1)),
-                IndexedTable(name="retail.sales.small", location=parse_location("s3://lake/small")),
-            ],
+            tables=tables,
             clock=lambda: self.now,
             sizes=IndexSizes(small_log=small_log),
         )
@@ -206,10 +216,10 @@ async def test_an_index_is_that_of_the_place_that_was_read_wherever_the_table_is
     plan = await shop.craft.plan(JOB)
     assert plan is not None
     moved = IndexedTable(name="retail.sales.orders", location=parse_location("s3://lake/moved"))
-    shop.craft._tables = {moved.name: moved}
 
-    await shop.craft.publish(JOB, plan, RESULT)
+    await Shop(state=shop.state, tables=[moved]).craft.publish(JOB, plan, RESULT)
 
+    assert shop.state.entries
     assert all(key.startswith(PREFIX) for key in shop.state.entries)
 
 

@@ -12,6 +12,7 @@ from gateway.domain.job import JobKind
 from gateway.work.redaction import HIDDEN
 from gateway.work.runner import Order, ProcessRunner, Progress, RunFailed
 from tests.fakes import runner_script
+from tests.waiting import eventually_async
 
 COMMAND = [sys.executable, str(Path(runner_script.__file__))]
 ACCESS = {"secret": "hunter2hunter2", "fs.s3a.bucket.lake.secret.key": "hunter2hunter2"}
@@ -100,8 +101,10 @@ async def test_process_that_does_not_speak_as_agreed_is_replaced(runner, raw):
 
 async def test_process_that_was_killed_between_runs_is_replaced(runner):
     first, _ = await run(runner)
+    assert runner._process is not None
+    process = runner._process
     os.kill(first["pid"], 9)
-    await asyncio.sleep(0.2)
+    await eventually_async(lambda: not process.is_alive)
 
     second, _ = await run(runner)
     assert second["pid"] != first["pid"]
@@ -109,17 +112,14 @@ async def test_process_that_was_killed_between_runs_is_replaced(runner):
 
 async def test_cancelled_run_is_ended_with_all_that_it_has_started(runner, tmp_path):
     running = asyncio.create_task(run(runner, sleep=600, child=str(tmp_path / "child")))
-    while not (tmp_path / "child").exists() or not (tmp_path / "child").read_text():
-        await asyncio.sleep(0.02)
-    child = int((tmp_path / "child").read_text())
+    file = tmp_path / "child"
+    child = int(await eventually_async(lambda: file.exists() and file.read_text()))
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
 
     # A killed process is gone once the kernel has scheduled it.
-    async with asyncio.timeout(30):
-        while _lives(child):
-            await asyncio.sleep(0.01)
+    await eventually_async(lambda: not _lives(child))
     assert (await run(runner))[0]
 
 

@@ -20,6 +20,7 @@ from tests.fakes.craft import FakeCraft
 from tests.fakes.runner import FakeRunner
 from tests.fakes.state_store import FakeStateStore
 from tests.fakes.storages import FakeStorages
+from tests.waiting import eventually_async
 
 LEASE = timedelta(seconds=30)
 VIEW = JobKey(kind=JobKind.VIEW, subject="orders")
@@ -56,7 +57,8 @@ class Seen:
 
 
 class World:
-    def __init__(self, *results: object) -> None:
+    def __init__(self, *results: object, **pacing: timedelta) -> None:
+        self.now = utcnow()
         self.state = FakeStateStore()
         self.craft = FakeCraft()
         self.runner = FakeRunner(*results)
@@ -72,18 +74,22 @@ class World:
             job_timeout=timedelta(hours=1),
             clock=utcnow,
         )
-        self.worker = Worker(
-            shop, self.counts, poll=timedelta(milliseconds=1), pause=timedelta(milliseconds=1)
-        )
+        short = timedelta(milliseconds=1)
+        self.worker = Worker(shop, self.counts, poll=short, pause=short, **pacing)
 
-    def queue_of(self, name: str, lease: timedelta = LEASE) -> StateJobQueue:
-        return StateJobQueue(self.state, worker=name, lease=lease, clock=utcnow)
+    def queue_of(self, name: str) -> StateJobQueue:
+        return StateJobQueue(self.state, worker=name, lease=LEASE, clock=lambda: self.now)
 
-    def shorten(self, *, lease_time: timedelta = LEASE, job_timeout: timedelta = timedelta(hours=1)) -> None:
-        self.queue = self.queue_of("a", lease_time)
+    def sleep_by_clock(self) -> None:
+        """Let each sleep of a lease advance the clock, and take no real time."""
+        self.queue = self.queue_of("a")
         self.worker.shop = replace(
-            self.worker.shop, queue=self.queue, lease_time=lease_time, job_timeout=job_timeout
+            self.worker.shop, queue=self.queue, clock=lambda: self.now, sleep=self._sleep
         )
+
+    async def _sleep(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+        await asyncio.sleep(0)
 
     async def claimed(self, worker: str = "a") -> Claim:
         if worker == "a":
@@ -165,8 +171,7 @@ async def test_run_whose_lease_was_taken_publishes_nothing():
     world = World(gate := asyncio.Event(), {"rows": 3})
     claim = await world.claimed()
     performing = asyncio.create_task(world.worker.perform(claim, asyncio.Event()))
-    while not world.runner.orders:
-        await asyncio.sleep(0)
+    await eventually_async(lambda: world.runner.orders)
     await world.queue.release(claim)
     other = await world.claimed("b")
     gate.set()
@@ -179,24 +184,24 @@ async def test_run_whose_lease_was_taken_publishes_nothing():
 
 async def test_run_is_ended_as_soon_as_its_lease_is_seen_to_be_lost():
     world = World(asyncio.Event())
-    world.shorten(lease_time=timedelta(milliseconds=60))
+    world.sleep_by_clock()
     claim = await world.claimed()
     performing = asyncio.create_task(world.worker.perform(claim, asyncio.Event()))
-    while not world.runner.orders:
-        await asyncio.sleep(0)
+    await eventually_async(lambda: world.runner.orders)
     await world.queue.release(claim)
 
-    assert (await asyncio.wait_for(performing, 5)).outcome is Outcome.LOST
+    assert (await asyncio.wait_for(performing, 60)).outcome is Outcome.LOST
     assert world.runner.cancelled == 1
 
 
 async def test_lease_is_kept_for_as_long_as_a_run_takes():
     world = World(gate := asyncio.Event(), {"rows": 3})
-    world.shorten(lease_time=timedelta(milliseconds=150))
-    performing = asyncio.create_task(world.perform())
-    for _ in range(10):
-        await asyncio.sleep(0.05)
-        assert await world.queue_of("b", timedelta(milliseconds=150)).claim((JobKind.VIEW,)) is None
+    world.sleep_by_clock()
+    claim = await world.claimed()
+    end = world.now + 10 * LEASE
+    performing = asyncio.create_task(world.worker.perform(claim, asyncio.Event()))
+    while world.now < end:
+        assert await world.queue_of("b").claim((JobKind.VIEW,)) is None
     gate.set()
 
     assert (await performing).outcome is Outcome.DONE
@@ -204,28 +209,28 @@ async def test_lease_is_kept_for_as_long_as_a_run_takes():
 
 async def test_run_is_ended_when_nobody_can_say_that_its_lease_holds():
     world = World(asyncio.Event())
-    world.shorten(lease_time=timedelta(milliseconds=60))
+    world.sleep_by_clock()
     claim = await world.claimed()
 
     async def away(method: str, key: str) -> None:
         raise Unavailable("away")
 
     world.state.before = away
-    performed = await asyncio.wait_for(world.worker.perform(claim, asyncio.Event()), 5)
+    performed = await asyncio.wait_for(world.worker.perform(claim, asyncio.Event()), 60)
 
     assert (performed.outcome, world.runner.cancelled) == (Outcome.LOST, 1)
 
 
 async def test_run_is_ended_when_its_lease_is_over_whatever_keeps_it_from_being_renewed(caplog):
     world = World(asyncio.Event())
-    world.shorten(lease_time=timedelta(milliseconds=60))
+    world.sleep_by_clock()
     claim = await world.claimed()
 
     async def broken(method: str, key: str) -> None:
         raise RuntimeError("a fault of our own")
 
     world.state.before = broken
-    performed = await asyncio.wait_for(world.worker.perform(claim, asyncio.Event()), 5)
+    performed = await asyncio.wait_for(world.worker.perform(claim, asyncio.Event()), 60)
 
     assert (performed.outcome, world.runner.cancelled) == (Outcome.LOST, 1)
     assert "the lease of a job could not be renewed" in caplog.text
@@ -234,8 +239,7 @@ async def test_run_is_ended_when_its_lease_is_over_whatever_keeps_it_from_being_
 async def test_what_was_made_is_published_by_the_configuration_of_that_moment():
     world = World(gate := asyncio.Event(), {"rows": 3})
     performing = asyncio.create_task(world.perform())
-    while not world.runner.orders:
-        await asyncio.sleep(0)
+    await eventually_async(lambda: world.runner.orders)
     changed = FakeCraft()
     world.worker.shop = replace(world.worker.shop, crafts={JobKind.VIEW: changed})
     gate.set()
@@ -246,7 +250,7 @@ async def test_what_was_made_is_published_by_the_configuration_of_that_moment():
 
 async def test_run_that_takes_too_long_is_ended_and_has_failed():
     world = World(asyncio.Event())
-    world.shorten(job_timeout=timedelta(milliseconds=50))
+    world.worker.shop = replace(world.worker.shop, job_timeout=timedelta(seconds=1))
 
     performed = await world.perform()
 
@@ -258,8 +262,7 @@ async def test_stop_gives_the_job_back_for_another_to_take_at_once():
     world = World(asyncio.Event())
     end = asyncio.Event()
     performing = asyncio.create_task(world.perform(end))
-    while not world.runner.orders:
-        await asyncio.sleep(0)
+    await eventually_async(lambda: world.runner.orders)
     end.set()
 
     assert ((await performing).outcome, world.runner.cancelled) == (Outcome.RELEASED, 1)
@@ -271,8 +274,7 @@ async def test_worker_works_until_it_is_asked_to_stop_and_closes_its_runner():
     stop, end = asyncio.Event(), asyncio.Event()
     working = asyncio.create_task(world.worker.work(stop, end))
     await world.queue.request(VIEW, {}, utcnow())
-    while not world.craft.published:
-        await asyncio.sleep(0.005)
+    await eventually_async(lambda: world.craft.published)
     stop.set()
     await working
 
@@ -284,8 +286,7 @@ async def test_worker_lets_the_job_under_way_finish_when_it_is_asked_to_stop():
     stop, end = asyncio.Event(), asyncio.Event()
     await world.queue.request(VIEW, {}, utcnow())
     working = asyncio.create_task(world.worker.work(stop, end))
-    while not world.runner.orders:
-        await asyncio.sleep(0.005)
+    await eventually_async(lambda: world.runner.orders)
     stop.set()
     gate.set()
     await working
@@ -299,42 +300,35 @@ async def test_worker_goes_on_after_the_state_was_away():
     stop, end = asyncio.Event(), asyncio.Event()
     await world.queue.request(VIEW, {}, utcnow())
     working = asyncio.create_task(world.worker.work(stop, end))
-    while not world.craft.published:
-        await asyncio.sleep(0.005)
+    await eventually_async(lambda: world.craft.published)
     stop.set()
     await working
     assert world.worker.trouble == ""
 
 
 async def test_a_busy_worker_sees_what_waits_meanwhile():
-    world = World(gate := asyncio.Event(), {})
+    world = World(gate := asyncio.Event(), {}, look=timedelta(milliseconds=1))
     seen = Seen()
     world.worker.shop = replace(
         world.worker.shop,
         queue=StateJobQueue(world.state, worker="a", lease=LEASE, clock=utcnow, metrics=seen),
     )
-    world.worker._look = timedelta(milliseconds=1)
     stop, end = asyncio.Event(), asyncio.Event()
     await world.queue.request(VIEW, {}, utcnow())
     working = asyncio.create_task(world.worker.work(stop, end))
-    while not world.runner.orders:
-        await asyncio.sleep(0)
+    await eventually_async(lambda: world.runner.orders)
     await world.queue.request(JobKey(kind=JobKind.VIEW, subject="later"), {}, utcnow())
-    async with asyncio.timeout(10):
-        while seen.last != (1, 1):
-            await asyncio.sleep(0.005)
+    await eventually_async(lambda: seen.last == (1, 1))
     stop.set()
     gate.set()
     await working
 
 
 async def test_runner_that_has_nothing_to_do_for_long_is_closed():
-    world = World()
-    world.worker._idle = timedelta(milliseconds=20)
+    world = World(idle=timedelta(milliseconds=20))
     stop, end = asyncio.Event(), asyncio.Event()
     working = asyncio.create_task(world.worker.work(stop, end))
-    while not world.runner.is_closed:
-        await asyncio.sleep(0.005)
+    await eventually_async(lambda: world.runner.is_closed)
     assert not working.done()
     stop.set()
     await working

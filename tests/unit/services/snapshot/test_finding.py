@@ -44,7 +44,7 @@ class SlowColumns(Columns):
 
     def _hold(self) -> None:
         self.begun += 1
-        if not self.may_go_on.wait(30):
+        if not self.may_go_on.wait(60):
             # Nobody comes to tell: the others need not wait as well.
             self.may_go_on.set()
             raise AssertionError("all threads are taken")

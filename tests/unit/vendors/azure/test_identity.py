@@ -90,10 +90,12 @@ async def test_nothing_of_the_environment_takes_the_place_of_what_is_named(monke
     async with AsyncExitStack() as stack:
         credential: Any = await open_credential(parse({"identity": SECRET}), stack)
         client = credential._client
-        request = client._get_client_secret_request([STORAGE_SCOPE], credential._secret)
+        secret = credential._secret
+        request = client._get_client_secret_request([STORAGE_SCOPE], secret)
 
     assert request.url == "https://login.microsoftonline.com/t1/oauth2/v2.0/token"
-    assert (request._data["client_id"], request._data["client_secret"]) == ("c1", "hush")
+    assert request.data["client_id"] == "c1"
+    assert request.data["client_secret"] == "hush"
 
 
 @pytest.mark.parametrize("client", [{}, {"clientId": "c1"}])
@@ -106,7 +108,8 @@ async def test_machines_identity_is_never_that_of_the_pod(monkeypatch, client):
             parse({"identity": {"kind": "managedIdentity", **client}}), stack
         )
 
-    assert type(credential._credential).__name__ == "ImdsCredential"
+    chosen = credential._credential
+    assert type(chosen).__name__ == "ImdsCredential"
 
 
 async def test_authority_of_another_cloud_is_used():
@@ -114,7 +117,8 @@ async def test_authority_of_another_cloud_is_used():
 
     async with AsyncExitStack() as stack:
         credential: Any = await open_credential(given, stack)
-        request = credential._client._get_client_secret_request([STORAGE_SCOPE], "s")
+        client = credential._client
+        request = client._get_client_secret_request([STORAGE_SCOPE], "s")
 
     assert request.url.startswith("https://login.chinacloudapi.cn/t1/")
 

@@ -70,7 +70,7 @@ class FakeGoogle:
 
     def transport(self, url: str, method: str = "GET", body: Any = None, **_: object) -> FakeAnswer:
         """Answer google-auth, which waits in a thread."""
-        self.gate.wait(timeout=10)
+        self.gate.wait(timeout=60)
         self.asked.append((url, body or b""))
         self.now += self.takes
         if self.is_down:

@@ -14,7 +14,7 @@ from vendors.gcp.config import Account
 from vendors.gcp.identity import SourceToken
 from vendors.gcp.pause import Pause
 from vendors.gcp.sign_blob import SignBlob
-from vendors.http import Reply, Request
+from vendors.http import Call, Reply, Request
 
 IAM_URL = "https://iamcredentials.googleapis.com"
 
@@ -49,7 +49,7 @@ class FakeIam:
         self.most_underway = 0
         # How long it was waited for, each time.
         self.slept: list[float] = []
-        self._underway = 0
+        self.underway = 0
 
     def clock(self) -> datetime:
         return self.now
@@ -61,11 +61,11 @@ class FakeIam:
     async def token(self) -> SourceToken:
         return SourceToken(value="the-token", expires_at=None)
 
-    def client(self, account: Account | None = None) -> SignBlob:
+    def client(self, account: Account | None = None, call: Call | None = None) -> SignBlob:
         return SignBlob(
             account=account or Account(email=SHARER),
             token=self.token,
-            call=self.call,
+            call=call or self.call,
             url=IAM_URL,
             clock=self.clock,
             pause=Pause(self.clock, self.sleep, lambda: 0.0),
@@ -73,11 +73,11 @@ class FakeIam:
 
     async def call(self, request: Request) -> Reply:
         self.requests.append(request)
-        self._underway += 1
-        self.most_underway = max(self.most_underway, self._underway)
+        self.underway += 1
+        self.most_underway = max(self.most_underway, self.underway)
         # Others get to ask before this one is answered.
         await asyncio.sleep(0)
-        self._underway -= 1
+        self.underway -= 1
         return self._answer(request)
 
     def _answer(self, request: Request) -> Reply:

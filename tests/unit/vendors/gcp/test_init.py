@@ -9,6 +9,7 @@ from gateway.domain.location import parse_location
 from gateway.ports import StorageSettings
 from tests.fakes.sessions import FakeSessions
 from tests.unit.vendors.gcp.google import NOON, SHARER
+from tests.unit.vendors.opened_store import opened_store
 from vendors.gcp import vendor
 from vendors.gcp.blob_signer import BlobSigner
 from vendors.gcp.chain_signer import ChainSigner
@@ -84,7 +85,7 @@ async def test_environment_changes_neither_address_nor_credentials_of_the_reader
     monkeypatch.setenv("GOOGLE_SKIP_SIGNATURE", "true")
 
     async with vendor.open(settings(identity={"kind": "chain"})) as storage:
-        store = storage.reader._store  # type: ignore[union-attr]
+        store = await opened_store(storage.reader)
 
         assert store.config["base_url"] == "https://storage.googleapis.com"
         assert store.config["skip_signature"] == "false"

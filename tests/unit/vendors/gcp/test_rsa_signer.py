@@ -20,6 +20,7 @@ from tests.unit.vendors.gcp.signed import (
     urls_of,
     window_of,
 )
+from tests.waiting import eventually_async
 from vendors.gcp.rsa_signer import RsaSigner
 from vendors.gcp.service_key import KeyReader, ServiceKey, parse_key
 
@@ -62,13 +63,12 @@ async def test_as_many_sign_at_once_as_there_are_cores_and_none_on_the_event_loo
     def sign(message: bytes) -> bytes:
         with lock:
             threads.add(threading.get_ident())
-        assert gate.wait(10)
+        assert gate.wait(60)
         return message[-8:]
 
     one = signer(ServiceKey(email=GATEWAY, sign=sign))
     signing = [asyncio.create_task(urls_of(one, TABLE, *map(str, range(200)))) for _ in range(5)]
-    while len(threads) < 2:
-        await asyncio.sleep(0.001)
+    await eventually_async(lambda: len(threads) == 2)
     # Enough for others to begin, if they did.
     await asyncio.sleep(0.05)
     assert len(threads) == 2
@@ -82,7 +82,7 @@ async def test_the_loop_goes_on_while_others_sign():
     gate = threading.Event()
 
     def sign(message: bytes) -> bytes:
-        assert gate.wait(10)
+        assert gate.wait(60)
         return message[-8:]
 
     one = signer(ServiceKey(email=GATEWAY, sign=sign))

@@ -8,6 +8,7 @@ from gateway.domain.location import parse_location
 from gateway.domain.probe import Action, Verdict
 from gateway.ports import Sessions, StorageSettings
 from tests.fakes.sessions import FakeSessions
+from tests.unit.vendors.opened_store import opened_store
 from tests.unit.vendors.r2.cloudflare import ENDPOINT, NOON, PARENT, SECRET, raw_options
 from vendors.r2 import vendor
 from vendors.r2.issuer import ApiIssuer, LocalIssuer
@@ -66,7 +67,7 @@ async def test_environment_changes_neither_address_nor_keys_of_the_reader(monkey
     monkeypatch.setenv("AWS_SKIP_SIGNATURE", "true")
 
     async with vendor.open(settings()) as storage:
-        store = storage.reader._store  # type: ignore[union-attr]
+        store = await opened_store(storage.reader)
         keys = await store.credential_provider()
 
     assert store.config["endpoint"] == ENDPOINT

@@ -318,7 +318,7 @@ def test_no_files_are_no_pages(line):
 
 @_FORMATS
 def test_actions_of_any_number_make_pages_in_their_order(line):
-    rows = many(9 * MAX_FILES + 1).frame
+    rows = many(3 * MAX_FILES + 1).frame
 
     pages = list(render_actions(rows, ActionKind.ADD, line, GRANT))
 
@@ -328,12 +328,12 @@ def test_actions_of_any_number_make_pages_in_their_order(line):
 
 @_FORMATS
 def test_a_page_has_at_most_so_many_files_and_keeps_their_order(line):
-    pages = pages_of(many(10 * MAX_FILES + 1), line)
+    pages = pages_of(many(3 * MAX_FILES + 1), line)
 
-    assert [page.files for page in pages] == [*[MAX_FILES] * 10, 1]
+    assert [page.files for page in pages] == [*[MAX_FILES] * 3, 1]
     assert [file["id"] for file in seen_files(*pages)] == [
         (hashlib.md5 if line is PARQUET else hashlib.sha256)(b"f%d" % number).hexdigest()
-        for number in range(10 * MAX_FILES + 1)
+        for number in range(3 * MAX_FILES + 1)
     ]
 
 

@@ -122,6 +122,11 @@ async def test_a_pointer_that_is_none_is_corrupt(spoiled, content):
     await check(spoiled, "corrupt")
 
 
+async def test_a_pointer_of_another_format_is_corrupt(spoiled):
+    spoiled.change(CURRENT, lambda content: json.dumps({**json.loads(content), "format": 9}).encode())
+    await check(spoiled, "corrupt")
+
+
 @pytest.mark.parametrize("name", ["../i1", "/i1", "i1/../i1", "", "i 1"])
 async def test_a_pointer_leads_nowhere_else(spoiled, name):
     spoiled.change(CURRENT, lambda content: json.dumps({**json.loads(content), "name": name}).encode())

@@ -181,6 +181,7 @@ def test_a_checkpoint_that_comes_to_more_than_there_is_room_for_is_not_beyond_an
     assert 36_000_000 < caught.value.decoded < 50_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["texts", "typed"])
 def test_a_checkpoint_of_a_wide_table_in_which_most_is_null_is_read_however_well_it_is_packed(kind):
     counts = {f"col_{n:04}_some_name": 1_000_000 for n in range(1000)}

@@ -15,10 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gateway.services.snapshot.log import pages
 from gateway.services.snapshot.log.beyond import Beyond
 from gateway.services.snapshot.log.bounds import Allowance, Budget
 from gateway.services.snapshot.log.footer import read_footer
-from gateway.services.snapshot.log.pages import walk_pages
+from gateway.services.snapshot.log.pages import _read_page, walk_pages
 from gateway.services.snapshot.log.parquet import open_parquet, read_parquet
 from gateway.services.snapshot.log.projection import Wanted
 from gateway.services.snapshot.log.thrift import Malformed
@@ -333,7 +334,7 @@ def test_a_block_that_is_long_is_no_more_work_than_its_bytes():
     before = time.process_time()
 
     assert decoded(column_file(["x"], values), {"x": None})["x"].to_list()[-1] == ""
-    assert time.process_time() - before < 15
+    assert time.process_time() - before < 45
 
 
 def nested(depth: int, count: int) -> bytes:
@@ -432,12 +433,18 @@ def test_pages_that_are_empty_are_not_paid_for_by_their_headers():
         decoded(empty_pages(20_000), {"x": None})
 
 
-def test_pages_are_walked_no_further_than_there_is_an_end_to_what_is_read():
-    before = time.process_time()
+def test_pages_are_walked_no_further_than_there_is_an_end_to_what_is_read(monkeypatch):
+    read: list[int] = []
+
+    def read_page(content: bytes, at: int, end: int) -> pages.Page:
+        read.append(at)
+        return _read_page(content, at, end)
+
+    monkeypatch.setattr(pages, "_read_page", read_page)
 
     with pytest.raises(Beyond, match="larger than 17179869184 bytes, decoded"):
         decoded(empty_pages(500_000), {"x": None}, decoded=10_000_000)
-    assert time.process_time() - before < 2
+    assert len(read) < 5000
 
 
 def test_small_pages_are_read():
@@ -448,7 +455,7 @@ def test_small_pages_are_read():
     assert decoded(content, {"x": None}, spare=0).equals(paths)
 
 
-@pytest.mark.parametrize("depth", [64, 1300, 90_000])
+@pytest.mark.parametrize("depth", [64, 1300, 20_000])
 def test_columns_that_are_nested_too_deeply_are_refused_before_anything_recurses(depth):
     content = described(group("schema", 1), group("add", 1), *([group("g", 1)] * depth), leaf("x"))
 
@@ -528,7 +535,7 @@ def test_what_is_no_file_or_more_than_any_is_malformed(content):
             "100000 columns",
         ),
         (
-            lambda: described(group("schema", 0), row_groups=[spell({1: [spell({})] * 90_000})] * 30),
+            lambda: described(group("schema", 0), row_groups=[spell({1: [spell({})] * 90_000})] * 23),
             "more values",
         ),
         (lambda: file_of(b"\x15\x02\x29\x03" + b"\0" * 68_000_000), "67108864 bytes"),
@@ -541,7 +548,7 @@ def test_a_description_beyond_a_limit_is_told_the_limit_before_it_is_held(write,
 
     with pytest.raises(Beyond, match=limit):
         decoded(content, {"x": None})
-    assert time.process_time() - before < 15
+    assert time.process_time() - before < 45
 
 
 @pytest.mark.parametrize(
@@ -630,6 +637,7 @@ def test_any_bytes_are_a_file_or_malformed(content):
             continue
 
 
+@pytest.mark.slow
 def test_a_file_with_any_bytes_changed_is_read_or_an_error_and_never_the_end_of_the_process():
     ran = subprocess.run(
         [sys.executable, "-m", "tests.unit.services.snapshot.log.changed_bytes", "0", "3000"],

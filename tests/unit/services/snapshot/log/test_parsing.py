@@ -24,7 +24,7 @@ class Slow:
     def __call__(self) -> str:
         self.thread = threading.current_thread().name
         self.begun.set()
-        assert self.may_end.wait(30)
+        assert self.may_end.wait(60)
         return "parsed"
 
 

@@ -301,6 +301,21 @@ def test_not_equal_leaves_out_a_file_with_a_single_value():
             False,
         ),
         ("timestamp_ntz", "2021-01-01", "2021-01-02", "c > TIMESTAMP_NTZ '2022-01-01 00:00:00'", True),
+        # What a local time is depends on the reader's zone.
+        (
+            "timestamp",
+            "2021-01-01T00:00:00Z",
+            "2021-01-01T00:00:00Z",
+            "CAST(c AS TIMESTAMP_NTZ) > TIMESTAMP_NTZ '2021-01-01 05:00:00'",
+            True,
+        ),
+        (
+            "timestamp",
+            "2021-01-01T00:00:00Z",
+            "2021-01-01T00:00:00Z",
+            "CAST(c AS TIMESTAMP_NTZ) > TIMESTAMP_NTZ '2021-01-03 00:00:00'",
+            False,
+        ),
         ("binary", "a", "b", "c = 'z'", True),
         ("long", 2**53, 2**53 + 1, "CAST(c AS DOUBLE) > 9007199254740992D", True),
         ("long", 2**53, 2**53, "c < 9007199254740992.5", True),

@@ -642,14 +642,14 @@ async def test_reading_the_history_does_not_cost_the_latest_its_place(log, reade
 async def test_logs_are_parsed_apart_from_what_answers_requests(store, log, table):
     others = ThreadPoolExecutor(1)
     free = threading.Event()
-    busy = others.submit(free.wait, 30)
+    busy = others.submit(free.wait, 120)
     asyncio.get_running_loop().set_default_executor(others)
     try:
-        snapshot = await asyncio.wait_for(store.latest(log), 20)
+        snapshot = await asyncio.wait_for(store.latest(log), 60)
         table.append(rows([3]))
-        refreshed = await asyncio.wait_for(store.latest(log), 20)
+        refreshed = await asyncio.wait_for(store.latest(log), 60)
         listing = await store.list_log(log)
-        past = await asyncio.wait_for(store.at(log, listing, 0), 20)
+        past = await asyncio.wait_for(store.at(log, listing, 0), 60)
     finally:
         free.set()
     assert await asyncio.wrap_future(busy)
@@ -662,10 +662,10 @@ async def test_the_commits_of_a_known_table_do_not_wait_for_logs_that_are_slow_t
     table.append(rows([3]))
     free = threading.Event()
     slow = [parse_location(f"/slow/{number}") for number in range(64)]
-    busy = [asyncio.create_task(store.parsing.run(other, lambda: free.wait(30))) for other in slow]
+    busy = [asyncio.create_task(store.parsing.run(other, lambda: free.wait(120))) for other in slow]
     await asyncio.sleep(0)
     try:
-        snapshot = await asyncio.wait_for(store.latest(log), 20)
+        snapshot = await asyncio.wait_for(store.latest(log), 60)
     finally:
         free.set()
 
