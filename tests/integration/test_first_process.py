@@ -42,7 +42,8 @@ def test_a_container_that_is_stopped_while_it_starts_ends_at_once(starting):
     first = int(Path(f"/proc/{starting.pid}/task/{starting.pid}/children").read_text())
     # Python runs a handler after a system call that the signal interrupted. A signal just before the call
     # would be handled after it, and this read never returns.
-    eventually(lambda: "pipe_read" in Path(f"/proc/{first}/wchan").read_text(), "the process waits in its read")
+    state = Path(f"/proc/{first}/wchan")
+    eventually(lambda: "pipe_read" in state.read_text(), "the process waits in its read")
     os.kill(first, signal.SIGTERM)
 
     assert starting.wait(60) == 128 + signal.SIGTERM
