@@ -4,6 +4,8 @@
 PORT ?= 8080
 # More arguments for pytest, as in `make test-fast TESTS="-k names -x"`.
 TESTS ?=
+# The report.json to compare with, as in `make coverage BEFORE=../base/build/coverage/report.json`.
+BEFORE ?=
 # More arguments for the mutants, as in `make mutants MUTANTS="--fresh -j 4"`.
 MUTANTS ?=
 # --upgrade takes the newest versions that pyproject.toml allows.
@@ -40,7 +42,7 @@ client_ready := .venv-client/.ready
 
 .DEFAULT_GOAL := help
 .PHONY: help run worker test test-fast test-all test-components test-spark test-helm test-fleet test-deep test-release \
-	mutants environments components lint format proto proto-check \
+	coverage mutants spark-tables environments components lint format proto proto-check \
 	proto-breaking chart bench lock image clean
 
 help: ## List the targets
@@ -81,8 +83,15 @@ test-release: $(dev_ready) $(client_ready) ## Run what `make test-all` leaves ou
 
 environments: $(dev_ready) $(client_ready) ## Create the virtual environments of the tests and of their clients
 
+coverage: $(dev_ready) $(client_ready) ## Measure the branch coverage of `make test-all` by lane and package (an hour)
+	@HYPOTHESIS_PROFILE=ci $(lanes) fast components spark helm fleet --coverage build/coverage $(pytest)
+	@$(bin)/python deploy/dev/coverage_report.py build/coverage $(if $(BEFORE),--against $(BEFORE))
+
 mutants: $(dev_ready) ## Mutate the product at 240 places, one at a time, and list what no fast test notices (half an hour)
 	@$(bin)/python -m tests.mutants run $(MUTANTS)
+
+spark-tables: $(dev_ready) $(client_ready) ## Have Spark write the tables that tests compare with, and archive them (20 minutes)
+	@$(bin)/python -m tests.oracles.fixtures --pack
 
 # Not a stamp: the programs lie outside this folder, and looking whether they are there takes no time.
 components: ## Install the programs that test-all needs into the user's cache, once (30 minutes; COMPONENTS=basic: 12)

@@ -1,6 +1,6 @@
 """Runs lanes of the test suite in stages, and reports where the time went.
 
-    python deploy/dev/lanes.py LANE... [--without-system] [--record] [--pytest ARGUMENT...]
+    python deploy/dev/lanes.py LANE... [--without-system] [--record] [--coverage FOLDER] [--pytest ...]
 
 Stages run one after the other, except a lane that mostly waits: it runs beside all others, on ports of its
 own. Programs that tests need are installed meanwhile. Standard library only.
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent.parent
 PYTEST = ROOT / ".venv" / "bin" / "pytest"
 PYTHON = ROOT / ".venv" / "bin" / "python"
+COVERAGE_SETTINGS = ROOT / "deploy" / "dev" / "coverage.ini"
 SLOWEST = 20
 NOTHING_SELECTED = 5
 # What pytest's exit status means.
@@ -185,11 +187,9 @@ class Run:
                 stage.terminate()
 
     def _install(self, lanes: list[Lane]) -> None:
-        """Begin to install programs, and to write Spark's tables; Kubernetes is built at low priority."""
+        """Begin to install programs, and to write Spark's tables."""
         installer = [sys.executable, str(ROOT / "deploy" / "dev" / "components.py")]
         commands = {lane.programs: [*installer, lane.programs] for lane in lanes if lane.programs}
-        if "kubernetes" in commands:
-            commands["kubernetes"] = ["nice", "-n", "19", *commands["kubernetes"]]
         if LANES["spark"] in lanes:
             # No lane waits for it: the first test that needs a table does.
             commands["Spark's tables"] = [str(PYTHON), "-m", "tests.oracles.fixtures"]
@@ -224,6 +224,12 @@ class Run:
         if not any((ROOT / argument.partition("::")[0]).exists() for argument in self._arguments.pytest):
             command += lane.paths
         env = {"TEST_PORTS": lane.ports, "TEST_TIMES": str(self._directory / f"{lane.name}.json")}
+        if self._arguments.coverage:
+            folder = self._arguments.coverage.resolve() / lane.name
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            # Read at the start of every Python process in the environment, the gateways among them.
+            env |= {"COVERAGE_PROCESS_START": str(COVERAGE_SETTINGS), "COVERAGE_FILE": str(folder / "data")}
         say(f"\n== {lane.name}{' (beside the others)' if log else ''}")
         stage = Stage(lane.name, lane.budget, command, log, env)
         self._stages.append(stage)
@@ -296,6 +302,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("lanes", nargs="+", choices=LANES, metavar="LANE")
     parser.add_argument("--without-system", action="store_true", help="leave out what needs apt, Go or npm")
     parser.add_argument("--record", action="store_true", help="write tests/durations.json")
+    parser.add_argument("--coverage", type=Path, help="record branch coverage in a folder for each lane")
     parser.add_argument("--pytest", nargs=argparse.REMAINDER, default=[], help="arguments for pytest")
     return parser.parse_args()
 
