@@ -196,7 +196,7 @@ def last(states: dict[int, Any]) -> Any:
 def has_files(table: Path, state: dict[str, Any]) -> bool:
     """Tell whether a version still has its files, which a vacuum takes away."""
     files = (place_of(table, file["path"]) for file in state["files"])
-    return all(file.exists() for file in (*files, *map(Path, state["vectors"])))
+    return all(file.exists() for file in (*files, *(table / vector for vector in state["vectors"])))
 
 
 def place_of(table: Path, path: str) -> Path:

@@ -1,18 +1,21 @@
 """The tables that Spark writes for the tests, and what Spark reports of each version.
 
-Writing them takes minutes, so they are cached by a hash of everything that determines them. They stay where
-Spark wrote them: a shallow clone refers to its source by an absolute path, and a version's time is a file's.
+    python -m tests.oracles.fixtures [--pack] [NAME...]
+
+Writing them takes a quarter of an hour, so they are cached by a hash of everything that determines them, and
+committed in an archive for machines without that cache. `--pack` writes the archive.
 """
 
 from __future__ import annotations
 
+import argparse
 import fcntl
 import hashlib
 import json
 import os
 import shutil
 import subprocess
-import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -25,6 +28,7 @@ from pipeline.jars import user_cache
 from tests.e2e.official_client import PYTHON, require_environment
 from tests.e2e.recipient_jars import spark_jars
 from tests.oracles.plan import COMMITS, HISTORIES, MORE_HISTORIES, TABLES
+from tests.oracles.table_archive import pack, unpack
 from tests.repository import ROOT
 
 # Written last, so that a table with it is complete.
@@ -39,9 +43,10 @@ GENERATORS = (
         )
     ),
     "tests/spark_for_speed.py",
-    "requirements-client.txt",
     "pipeline/jars/pom.xml",
 )
+# The packages of requirements-client.txt that write the tables.
+WRITERS = ("pyspark", "py4j")
 _LOG_TAIL = 4000
 
 
@@ -77,16 +82,32 @@ def ensure_tables(names: Sequence[str]) -> SparkTables:
             # What an interrupted run left behind.
             shutil.rmtree(directory / name, ignore_errors=True)
         if missing:
+            _unpack(directory, missing)
+        if missing := [name for name in missing if not (directory / name).exists()]:
             _write(directory, missing, lock)
     return SparkTables(directory, names)
 
 
 def cache_directory() -> Path:
     """Return the cache's directory for the present generators; those of former ones are not removed."""
+    return user_cache(os.environ) / "spark-tables" / generators_digest()
+
+
+def generators_digest() -> str:
     digest = hashlib.sha256(str(COMMITS).encode())
     for name in GENERATORS:
         digest.update(f"{name}\n".encode() + (ROOT / name).read_bytes())
-    return user_cache(os.environ) / "spark-tables" / digest.hexdigest()[:16]
+    pins = (ROOT / "requirements-client.txt").read_text().splitlines()
+    digest.update("\n".join(pin for pin in pins if pin.partition("==")[0] in WRITERS).encode())
+    return digest.hexdigest()[:16]
+
+
+def _unpack(directory: Path, names: Sequence[str]) -> None:
+    with tempfile.TemporaryDirectory(dir=directory) as scratch:
+        unpack(Path(scratch), names, generators_digest())
+        # Each table is there as a whole, or not at all.
+        for table in Path(scratch).iterdir():
+            table.rename(directory / table.name)
 
 
 @contextmanager
@@ -132,5 +153,15 @@ def _requested(items: Sequence[pytest.Item]) -> Sequence[str]:
     return [name for name in (*TABLES, *MORE_HISTORIES) if name in named]
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Have Spark write the tables that the cache lacks.")
+    parser.add_argument("names", nargs="*", default=TABLES, metavar="NAME")
+    parser.add_argument("--pack", action="store_true", help="write the archive of all tables")
+    arguments = parser.parse_args()
+    tables = ensure_tables(arguments.names)
+    if arguments.pack:
+        pack(tables.directory, TABLES, generators_digest())
+
+
 if __name__ == "__main__":
-    ensure_tables(sys.argv[1:] or TABLES)
+    main()

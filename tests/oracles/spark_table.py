@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from datetime import UTC
 from pathlib import Path
@@ -126,10 +127,11 @@ class SparkTable:
         return said
 
     def _vector_files(self, files: Any) -> list[str]:
-        """Return where the deletion vectors are that lie in files of their own."""
+        """Return the paths, relative to the table, of the files with deletion vectors."""
         root = self._java.org.apache.hadoop.fs.Path(str(self.path))
-        vectors = [file.deletionVector() for file in files]
-        return [v.absolutePath(root).toUri().getPath() for v in vectors if v is not None and v.isOnDisk()]
+        vectors = [vector for file in files if (vector := file.deletionVector()) is not None]
+        paths = [vector.absolutePath(root).toUri().getPath() for vector in vectors if vector.isOnDisk()]
+        return [os.path.relpath(path, self.path) for path in paths]
 
     def _is_readable(self, version: int) -> bool:
         """Tell whether the log still has a version; only a log that lost its beginning may have lost it."""
