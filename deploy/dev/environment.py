@@ -102,7 +102,8 @@ def _install_with_uv(python: Path, requirements: Path, say: Callable[[str], None
     # Seconds where pip takes minutes: uv fetches in parallel, and links what it has unpacked before.
     for _ in _pip(python, "install", "--require-hashes", "-r", str(_UV)):
         pass
-    options = ["--quiet", "--no-deps", "--require-hashes", "--compile-bytecode"]
+    # Python compiles the few modules that are imported; compiling all of them takes most of the time.
+    options = ["--quiet", "--no-deps", "--require-hashes"]
     # Without configuration: uv reads a file in any parent directory, which others may be able to write.
     command = [str(python), "-m", "uv", "--no-config", "pip", "install", "--python", str(python), *options]
     began = time.monotonic()
