@@ -1,13 +1,19 @@
-"""How pytest-xdist distributes tests over its workers: in units that share fixtures, the longest first.
+"""How tests are distributed over processes.
 
-One worker runs a whole unit, so that no fixture of a package or module is set up twice. Long units start
-first, so that all workers finish at about the same time. `--dist loadscope` chooses this schedule.
+pytest-xdist distributes units that share fixtures, the longest first. One worker runs a whole unit, so that
+no fixture of a package or module is set up twice. Long units start first, so that all workers finish at
+about the same time. `--dist loadscope` chooses this schedule.
+
+TEST_PART=1/3 has pytest collect the second of three parts of the test files, which take about the same time.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import tempfile
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +27,9 @@ from xdist.workermanage import WorkerController
 DURATIONS = Path(__file__).with_name("durations.json")
 # Where a worker tells the controller, which collects nothing itself, the unit of each test.
 _UNITS_FILE = "units_file"
+# Of a test file without a recorded duration.
+_SECONDS_OF_A_FILE = 0.3
+_TESTS = Path(__file__).parent
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -40,6 +49,36 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     durations = _durations()
     # Stable: the tests of a unit, and the units without a recorded duration, keep their order.
     items.sort(key=lambda item: -durations.get(units[item.nodeid], 0))
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Ignore the test files of other processes."""
+    part = os.environ.get("TEST_PART")
+    if part is None or not collection_path.name.startswith("test_") or collection_path.is_dir():
+        return None
+    number, parts = map(int, part.split("/"))
+    return _parts(parts)[collection_path] != number or None
+
+
+@cache
+def _parts(number: int) -> dict[Path, int]:
+    # Of the lanes that are split.
+    files = [file for folder in ("unit", "contract") for file in (_TESTS / folder).rglob("test_*.py")]
+    durations = json.loads(DURATIONS.read_text())["fast"] if DURATIONS.exists() else {}
+    seconds = {
+        file: durations.get(str(file.relative_to(_TESTS.parent)), _SECONDS_OF_A_FILE) for file in files
+    }
+    return split(seconds, number)
+
+
+def split(seconds: Mapping[Path, float], number: int) -> dict[Path, int]:
+    """Assign each file to one of so many parts: the longest first, to the part that has the least."""
+    totals = [0.0] * number
+    parts = {}
+    for file in sorted(seconds, key=lambda file: (-seconds[file], file)):
+        parts[file] = totals.index(min(totals))
+        totals[parts[file]] += seconds[file]
+    return parts
 
 
 def unit_of(item: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -14,6 +15,7 @@ class TimingReport:
 
     def __init__(self, file: Path) -> None:
         self._file = file
+        self._is_part = "TEST_PART" in os.environ
         self._durations: Counter[str] = Counter()
         # Of tests/scheduling.py.
         self._units: Counter[str] = Counter()
@@ -21,7 +23,9 @@ class TimingReport:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._durations[report.nodeid] += report.duration  # type: ignore[assignment]  # seconds, not a count
-        if unit := getattr(report, "unit", ""):
+        # A process with a part of the files has no controller that names units.
+        unit = getattr(report, "unit", "") or (self._is_part and report.nodeid.partition("::")[0])
+        if unit:
             self._units[unit] += report.duration  # type: ignore[assignment]  # seconds
         if report.when == "call" or report.outcome != "passed":
             self._outcomes[report.nodeid] = report.outcome

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +53,8 @@ class Lane:
     name: str
     workers: int
     budget: int
+    # Workers are processes of their own, each with a part of the test files; otherwise those of pytest-xdist.
+    is_split: bool = False
     # A lane that runs beside others has ports of its own.
     ports: str = "15000-22767"
     # The group of deploy/dev/components.py with the programs that the tests need.
@@ -68,7 +71,8 @@ LANES = {
     lane.name: lane
     for lane in (
         # Tests of components and of Spark wait for processes now and then: more workers keep two cores busy.
-        Lane("fast", workers=2, budget=60, paths=("tests/unit", "tests/contract")),
+        # Its tests take milliseconds each, as reports to a controller do, and no worker collects all of them.
+        Lane("fast", workers=3, budget=60, is_split=True, paths=("tests/unit", "tests/contract")),
         Lane("components", workers=4, budget=600, programs="basic"),
         Lane(
             "spark",
@@ -111,45 +115,74 @@ OUTCOMES = ("passed", "failed", "skipped")
 
 
 class Stage:
-    """A process, its output, and how long it took."""
+    """One process or several, their output, and how long they took."""
 
-    def __init__(
-        self, name: str, budget: int, command: list[str], log: Path | None, env: dict[str, str]
-    ) -> None:
+    def __init__(self, name: str, budget: int, processes: list[Process]) -> None:
         self.name = name
         self.budget = budget
+        self._processes = processes
+
+    def wait(self) -> int:
+        """Return the exit status: of several processes, the highest of those that ran tests."""
+        statuses = [process.wait() for process in self._processes]
+        return max((status for status in statuses if status != NOTHING_SELECTED), default=NOTHING_SELECTED)
+
+    def is_running(self) -> bool:
+        return any(process.is_running() for process in self._processes)
+
+    def terminate(self) -> None:
+        for process in self._processes:
+            if process.is_running():
+                process.terminate()
+
+    def show(self) -> None:
+        for process in self._processes:
+            process.show()
+
+    @property
+    def seconds(self) -> float:
+        return max(process.seconds for process in self._processes)
+
+    @property
+    def cpu_seconds(self) -> float:
+        return sum(process.cpu_seconds for process in self._processes)
+
+
+class Process:
+    def __init__(self, name: str, command: list[str], log: Path | None, env: dict[str, str]) -> None:
+        self._name = name
         self._log = log
         self._began = time.monotonic()
         with log.open("wb") if log else nullcontext() as output:
-            self.process = subprocess.Popen(
+            self._process = subprocess.Popen(
                 command, cwd=ROOT, env={**os.environ, **env}, stdout=output, stderr=output
             )
-        # A thread waits for the process, so that its time is right while another stage is waited for.
+        # A thread waits for the process, so that its time is right while another is waited for.
         self._watcher = threading.Thread(target=self._watch, daemon=True)
         self._watcher.start()
 
     def wait(self) -> int:
         self._watcher.join()
-        return int(self.process.returncode)
+        return int(self._process.returncode)
 
     def is_running(self) -> bool:
         return self._watcher.is_alive()
 
     def terminate(self) -> None:
         # Not Popen.terminate, which may reap the process that the watcher waits for.
-        os.kill(self.process.pid, signal.SIGTERM)
+        os.kill(self._process.pid, signal.SIGTERM)
 
     def show(self) -> None:
         """Show the output that went to a file."""
         if self._log is not None:
-            say(f"\n== {self.name}")
+            say(f"\n== {self._name}")
             sys.stdout.buffer.write(self._log.read_bytes())
             sys.stdout.flush()
 
     def _watch(self) -> None:
         # Not Popen.wait, which discards the CPU time of the process and of all that it has waited for.
-        _, status, usage = os.wait4(self.process.pid, 0)
-        self.process.returncode = os.waitstatus_to_exitcode(status)
+        _, status, usage = os.wait4(self._process.pid, 0)
+        self._process.returncode = os.waitstatus_to_exitcode(status)
         self.seconds = time.monotonic() - self._began
         self.cpu_seconds = usage.ru_utime + usage.ru_stime
 
@@ -195,7 +228,8 @@ class Run:
             commands["Spark's tables"] = [str(PYTHON), "-m", "tests.oracles.fixtures"]
         for name, command in commands.items():
             log = self._directory / f"{name}.log"
-            self._installations[name] = Stage(f"installing {name}", 0, command, log, {})
+            title = f"installing {name}"
+            self._installations[name] = Stage(title, 0, [Process(title, command, log, {})])
 
     def _is_installed(self, lane: Lane) -> bool:
         installation = self._installations.get(lane.programs)
@@ -216,24 +250,54 @@ class Run:
             self._start(lane, log=self._directory / f"{lane.name}.log").wait()
 
     def _start(self, lane: Lane, log: Path | None = None) -> Stage:
+        arguments = self._arguments.pytest
+        has_paths = any((ROOT / argument.partition("::")[0]).exists() for argument in arguments)
         selection = lane.selection or lane.name
         if self._arguments.without_system:
             selection = f"({selection}) and not system"
-        workers = ["-n", str(lane.workers), *DISTRIBUTION] if lane.workers > 1 else []
-        command = [str(PYTEST), "-m", selection, "-q", *workers, *self._arguments.pytest]
-        if not any((ROOT / argument.partition("::")[0]).exists() for argument in self._arguments.pytest):
-            command += lane.paths
-        env = {"TEST_PORTS": lane.ports, "TEST_TIMES": str(self._directory / f"{lane.name}.json")}
-        if self._arguments.coverage:
-            folder = self._arguments.coverage.resolve() / lane.name
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
-            # Read at the start of every Python process in the environment, the gateways among them.
-            env |= {"COVERAGE_PROCESS_START": str(COVERAGE_SETTINGS), "COVERAGE_FILE": str(folder / "data")}
+        command = [str(PYTEST), "-m", selection, "-q", *arguments, *(() if has_paths else lane.paths)]
+        env = {"TEST_PORTS": lane.ports, **self._coverage(lane)}
         say(f"\n== {lane.name}{' (beside the others)' if log else ''}")
-        stage = Stage(lane.name, lane.budget, command, log, env)
+        if lane.is_split and not has_paths:
+            processes = self._split(lane, command, env)
+        else:
+            if lane.workers > 1:
+                command[1:1] = ["-n", str(lane.workers), *DISTRIBUTION]
+            env["TEST_TIMES"] = str(self._directory / f"{lane.name}.json")
+            processes = [Process(lane.name, command, log, env)]
+        stage = Stage(lane.name, lane.budget, processes)
         self._stages.append(stage)
         return stage
+
+    def _split(self, lane: Lane, command: list[str], env: dict[str, str]) -> list[Process]:
+        """Start a pytest for each part of a lane's files; the output of all but the first is shown later."""
+        # Concurrent runs would replace each other's list of failures.
+        command = [*command, "-p", "no:cacheprovider"]
+        first, last = map(int, lane.ports.split("-"))
+        size = (last - first + 1) // lane.workers
+        return [
+            Process(
+                f"{lane.name}, part {part + 1} of {lane.workers}",
+                command,
+                self._directory / f"{lane.name}-{part}.log" if part else None,
+                env
+                | {
+                    "TEST_PART": f"{part}/{lane.workers}",
+                    "TEST_PORTS": f"{first + part * size}-{first + (part + 1) * size - 1}",
+                    "TEST_TIMES": str(self._directory / f"{lane.name}-{part}.json"),
+                },
+            )
+            for part in range(lane.workers)
+        ]
+
+    def _coverage(self, lane: Lane) -> dict[str, str]:
+        if self._arguments.coverage is None:
+            return {}
+        folder = self._arguments.coverage.resolve() / lane.name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        # Read at the start of every Python process in the environment, the gateways among them.
+        return {"COVERAGE_PROCESS_START": str(COVERAGE_SETTINGS), "COVERAGE_FILE": str(folder / "data")}
 
     def _report(self) -> int:
         times = {stage.name: self._times(stage) for stage in self._stages}
@@ -273,9 +337,15 @@ class Run:
             record({lane: each["units"] for lane, each in times.items()})
 
     def _times(self, stage: Stage) -> dict[str, Any]:
-        file = self._directory / f"{stage.name}.json"
-        nothing: dict[str, Any] = {"durations": {}, "units": {}, "outcomes": {}, "failed": []}
-        return nothing | json.loads(file.read_text()) if file.exists() else nothing
+        """Return what the processes of a stage have reported."""
+        times: dict[str, Any] = {"durations": {}, "units": {}, "outcomes": Counter(), "failed": []}
+        for file in sorted(self._directory.glob(f"{stage.name}*.json")):
+            report = json.loads(file.read_text())
+            times["durations"] |= report["durations"]
+            times["units"] |= report["units"]
+            times["outcomes"] += Counter(report["outcomes"])
+            times["failed"] += report["failed"]
+        return times
 
     def _error_of(self, stage: Stage) -> str | None:
         status = stage.wait()
@@ -311,7 +381,8 @@ def record(units: dict[str, dict[str, float]]) -> None:
     """Write the durations of long units, by lane, and keep those of lanes that did not run."""
     durations = json.loads(DURATIONS.read_text()) if DURATIONS.exists() else {}
     for lane, took in units.items():
-        long = {unit: round(seconds) for unit, seconds in took.items() if seconds >= WORTH_RECORDING}
+        least = 1 if LANES[lane].is_split else WORTH_RECORDING
+        long = {unit: round(seconds) for unit, seconds in took.items() if seconds >= least}
         durations[lane] = dict(sorted(long.items()))
     DURATIONS.write_text(json.dumps(durations, indent=1) + "\n")
 
