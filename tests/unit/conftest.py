@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 import pytest_socket
+
+
+@pytest.fixture(autouse=True)
+def _no_authorities(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Each TLS client reads the authorities that the system trusts, which takes longer than most tests.
+    monkeypatch.setenv("SSL_CERT_FILE", os.devnull)
 
 
 @pytest.fixture(autouse=True)
