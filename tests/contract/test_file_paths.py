@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import polars as pl
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from gateway.domain import file_path
 from gateway.errors import GatewayError
 from gateway.services.presign.codec import from_paths
 from gateway.services.snapshot.log.path import encode_path, encode_paths
+from tests.cases import each_case
 
 PATHS = [
     "part-0.parquet",
@@ -23,7 +23,7 @@ PATHS = [
 ]
 
 
-@pytest.mark.parametrize("path", PATHS)
+@each_case("path", PATHS)
 def test_paths_of_a_log_are_accepted_as_they_are_rendered(path):
     assert from_paths(encode_path(path).encode()).split() == [encode_path(path).encode()]
 

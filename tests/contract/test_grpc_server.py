@@ -20,6 +20,7 @@ from gateway.rpc.server import Health, is_private, listen, network_server
 from gateway.services.presign import codec
 from gateway.v1 import vending_pb2 as pb
 from gateway.v1 import vending_pb2_grpc
+from tests.cases import each_case
 from tests.certificates import new_authority
 from tests.fakes.metrics import FakeRpcMetrics
 from tests.name_server import running_names
@@ -225,7 +226,7 @@ async def until_answered_by(stub, replicas: set[str]) -> None:
     await eventually_async(are_all, f"calls are answered by {replicas}")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("address", "private"),
     [
         ("127.0.0.1:1", True),

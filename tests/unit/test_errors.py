@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-import pytest
-
 from gateway import errors
+from tests.cases import each_case
 
 
 def test_the_tree_is_flat():
@@ -10,7 +9,7 @@ def test_the_tree_is_flat():
         assert not error.__subclasses__()
 
 
-@pytest.mark.parametrize("error", errors.GatewayError.__subclasses__())
+@each_case("error", errors.GatewayError.__subclasses__())
 def test_an_error_is_its_message_with_a_code(error):
     raised = error("the thing is wrong")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from tests.mutants import sample
 from tests.mutants.operators import SourceFile
 from tests.mutants.recording import Recording, record
@@ -54,12 +55,12 @@ def _in_function(statement: str, returns: str = "int") -> str:
     return f"async def function() -> {returns}:\n    {body}\n"
 
 
-@pytest.mark.parametrize("statement", _MUTATIONS)
+@each_case("statement", _MUTATIONS)
 def test_statement_has_the_mutations_of_its_operators(statement: str) -> None:
     assert _sites(_in_function(statement)) == _MUTATIONS[statement]
 
 
-@pytest.mark.parametrize("returns", ["None", "int | None", "Optional[int]", "Any"])
+@each_case("returns", ["None", "int | None", "Optional[int]", "Any"])
 def test_return_where_none_is_declared_is_not_mutated(returns: str) -> None:
     assert _sites(_in_function("return a", returns)) == set()
 

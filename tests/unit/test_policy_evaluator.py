@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import each_case
 from tests.policy_evaluator import (
     UnknownElement,
     allows,
@@ -53,7 +54,7 @@ HOMES = policy(
 BUCKET = "amzn-s3-demo-bucket"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("request_", "expected"),
     [
         (get_object(BUCKET, "marketing/a"), True),
@@ -83,7 +84,7 @@ def test_wildcards_of_awss_example(request_, expected):
     assert allows(json.dumps(MARKETING), request_) is expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("user", "key", "expected"),
     [
         ("ana", "ana/x", True),
@@ -166,7 +167,7 @@ def test_a_wildcard_does_not_leave_its_segment_of_the_arn():
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("operator", "value", "context", "expected"),
     [
         ("StringEquals", "a/*", {"s3:prefix": "a/*"}, True),
@@ -204,7 +205,7 @@ def test_all_keys_and_all_operators_of_a_condition_must_hold():
         assert not evaluate(document, "s3:ListBucket", "arn:aws:s3:::b", rest)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "document",
     [
         {"Statement": [allow("s3:*", "*")]},

@@ -7,6 +7,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.cases import each_case
 from tests.problems import assert_none, place
 from tests.repository import ROOT
 
@@ -34,13 +35,13 @@ def pins(name):
     return found
 
 
-@pytest.mark.parametrize("name", FILES)
+@each_case("name", FILES)
 def test_every_package_has_hashes(name):
     assert pins(name)
     assert not [package for package, (_, hashes) in pins(name).items() if not hashes]
 
 
-@pytest.mark.parametrize("name", FILES)
+@each_case("name", FILES)
 def test_requirements_file_pins_what_the_project_asks_for_within_its_bounds(name):
     pinned = pins(name)
     problems = []

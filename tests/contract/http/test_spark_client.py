@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from tests.contract.http.client import Answer, Client
 from tests.contract.http.facts import Gateway
 from tests.contract.http.spark_client import BOTH, DELTA, END, PARQUET, SparkClient, SparkFailureError
@@ -301,7 +302,7 @@ def vector(storage: str) -> dict[str, Any]:
     return {"deletionVector": {"storageType": storage}}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("said", "lines", "reason"),
     [
         ("delta", [DELTA_PROTOCOL, DELTA_METADATA], "not asked for"),
@@ -326,7 +327,7 @@ def test_the_double_fails_on_a_parquet_answer_that_spark_fails_on(
         SparkClient(None).check(answer_of(said, lines))  # type: ignore[arg-type]  # it asks nothing
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("lines", "reason"),
     [
         ([PROTOCOL, DELTA_METADATA], "no Delta protocol"),

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import math
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.adapters.catalog_index import sort_items
+from tests.cases import each_case
 
 
 class Counted(str):
@@ -26,7 +26,7 @@ def test_a_page_is_what_comes_after_the_key_in_order(items, after, limit):
     assert list(sort_items(items).after(after, limit)) == expected[:limit]
 
 
-@pytest.mark.parametrize("position", [0, 1, 49_999, 99_998, 99_999])
+@each_case("position", [0, 1, 49_999, 99_998, 99_999])
 def test_a_page_costs_a_few_comparisons_wherever_it_starts(position):
     items = {f"{number:06}": number for number in range(100_000)}
     after = Counted(f"{position:06}")

@@ -13,6 +13,7 @@ from gateway.config.faults import Fault
 from gateway.config.schema import Config, ShareConfig
 from gateway.domain.name import TableName
 from gateway.domain.table import AccessMode, Table
+from tests.cases import each_case
 
 FRESHNESS = timedelta(seconds=7)
 
@@ -95,7 +96,7 @@ def test_every_location_that_is_none_is_reported_with_its_path():
 URL, DIR = AccessMode.URL, AccessMode.DIR
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("own", "inherited", "expected"),
     [
         (None, None, (URL,)),

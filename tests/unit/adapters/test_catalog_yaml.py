@@ -15,6 +15,7 @@ from gateway.config.faults import ConfigError
 from gateway.config.schema import Config
 from gateway.domain.name import TableName
 from gateway.domain.principal import Principal, PrincipalKind
+from tests.cases import each_case
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 CONTENT: dict[str, Any] = {
@@ -95,7 +96,7 @@ def test_a_new_token_does_not_change_the_generation():
     assert index_of(changed(lambda c: c["recipients"][0].update(tokens=tokens))).generation == GENERATION
 
 
-@pytest.mark.parametrize(
+@each_case(
     "change",
     [
         lambda c: c["shares"].pop(),

@@ -16,6 +16,7 @@ from gateway.adapters.config_edit import (
     with_values,
 )
 from gateway.config.document import parse_document
+from tests.cases import each_case
 
 VALUES: Values = {"disabled": True, "revokedAt": "2030-01-01T12:00:00Z"}
 ACME = ("recipients", 0)
@@ -100,7 +101,7 @@ recipients:
     assert with_values(text, ("recipients", 1), {"disabled": True}) == text + "  disabled: true\n"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         pytest.param("recipients:\n- &a\n  name: acme\n- <<: *a\n  name: globex\n", id="merged by another"),

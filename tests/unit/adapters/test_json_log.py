@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from gateway.adapters.json_log import _REPEATING, _TALKATIVE, JsonFormatter, configure_logging, redact
 from gateway.rpc.metadata import current_request_id
+from tests.cases import each_case
 
 TOKENS = st.text(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~+/-", min_size=20, max_size=80
@@ -158,7 +159,7 @@ def test_a_field_with_a_secret_name_never_shows_its_value(token, name):
     assert token not in line
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "table sales.q1.orders not found",

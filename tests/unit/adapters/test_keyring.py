@@ -14,6 +14,7 @@ from gateway.adapters.keyring import build_keyring, embedded_keys, open_keyring,
 from gateway.config.faults import ConfigError
 from gateway.config.schema import Config, KeysConfig, ServiceName, ServicesConfig
 from gateway.domain.key import Purpose
+from tests.cases import each_case
 
 SECRET = "s" * 43
 OTHER = "t" * 43
@@ -71,7 +72,7 @@ def test_the_previous_key_is_known_but_does_not_sign():
     assert keys.previous == keyring(secret=OTHER).keys(Purpose.LIST_PAGE).current
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("service", "purposes"),
     [
         (ServiceName.EDGE, {Purpose.LOCAL_URL}),

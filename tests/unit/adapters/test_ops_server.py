@@ -12,6 +12,7 @@ from aiohttp import ClientSession, UnixConnector, web
 from gateway.adapters.metrics import PrometheusMetrics
 from gateway.adapters.ops_server import OpsServer, parse_listen
 from gateway.errors import InvalidArgument
+from tests.cases import each_case
 
 
 class Services:
@@ -173,7 +174,7 @@ async def test_no_answer_has_a_banner(client, path):
         assert answer.headers["Cache-Control"] == "no-store"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("127.0.0.1:9401", ("127.0.0.1", 9401)),
@@ -186,9 +187,7 @@ def test_an_address_has_a_host_and_a_port(text, expected):
     assert parse_listen(text) == expected
 
 
-@pytest.mark.parametrize(
-    "text", ["", "9401", "host", "host:", "host:x", "::1:9401", "h:70000", "h:1\n", "[x]:1"]
-)
+@each_case("text", ["", "9401", "host", "host:", "host:x", "::1:9401", "h:70000", "h:1\n", "[x]:1"])
 def test_what_is_no_address_is_refused(text):
     with pytest.raises(InvalidArgument, match="address to listen on"):
         parse_listen(text)

@@ -4,6 +4,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from gateway.adapters.recipient_metrics import Outcome, RecipientMetrics, outcome_of
+from tests.cases import each_case
 
 
 @pytest.fixture
@@ -16,7 +17,7 @@ def metrics(registry) -> RecipientMetrics:
     return RecipientMetrics(registry)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "outcome"),
     [
         (200, Outcome.OK),

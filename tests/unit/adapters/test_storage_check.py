@@ -10,6 +10,7 @@ from gateway.config.broken import Broken
 from gateway.config.path import Path
 from gateway.config.schema import Config, CredentialsConfig, ServiceName
 from gateway.ports import Vendor
+from tests.cases import each_case
 from tests.fakes.vendor import FakeVendor
 from tests.unit.adapters.storage_configs import config, storage
 
@@ -243,7 +244,7 @@ URL_FAULT = f"{TABLES}[0].location"
 OPTION_FAULT = "storages[1].options.regoin"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("broken", "paths"),
     [
         (("port",), [OPTION_FAULT, URL_FAULT]),

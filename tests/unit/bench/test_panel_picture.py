@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from bench.panel_picture import Drawing, Happening, in_unit, to_picture
+from tests.cases import each_case
 
 
 def picture(value: float, unit: str, story: tuple[str, ...] = ()) -> str:
@@ -24,7 +23,7 @@ def ticks(value: float, unit: str) -> list[str]:
     return re.findall(r'text-anchor="end">([^<]+)<', picture(value, unit).replace(' fill="#666666"', ""))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "unit", "expected"),
     [
         (59 * 60, "s", ["0 s", "15 min", "30 min", "45 min", "1 h"]),

@@ -5,9 +5,10 @@ import pytest
 from gateway.bootstrap.edge import edge_settings
 from gateway.bootstrap.reload import Rates
 from gateway.config.schema import Config, public_url
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("settings", "expected"),
     [
         ({}, "http://127.0.0.1:8080/delta-sharing"),

@@ -17,6 +17,7 @@ from gateway.bootstrap.readiness import CheckTimes, Readiness, missing
 from gateway.config.schema import ServiceName
 from gateway.rpc.local import LocalChannel
 from gateway.rpc.server import Health
+from tests.cases import each_case
 from tests.fakes.metrics import FakeRpcMetrics
 from tests.waiting import eventually_async
 
@@ -283,7 +284,7 @@ async def test_a_process_that_needs_nobody_has_nothing_to_watch():
 ALL = ("catalog", "snapshot", "presign", "vending")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("down", "blocking"),
     [
         ((), ()),
@@ -300,7 +301,7 @@ def test_an_edge_is_ready_while_it_serves_one_access_mode(down, blocking):
     assert tuple(missing({name: "gone" if name in down else "ok" for name in ALL})) == blocking
 
 
-@pytest.mark.parametrize("name", [*ALL, "workers"])
+@each_case("name", [*ALL, "workers"])
 def test_a_process_of_one_service_is_ready_with_it(name):
     assert tuple(missing({name: "ok"})) == ()
     assert tuple(missing({name: "does not serve"})) == (name,)

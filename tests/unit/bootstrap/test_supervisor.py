@@ -1,19 +1,16 @@
 from __future__ import annotations
 
-import pytest
-
 from gateway.bootstrap.readiness import NOT_REACHED_YET
 from gateway.bootstrap.supervisor import pause_after, worst_states
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
-    ("deaths", "seconds"), [(1, 0.1), (2, 0.2), (5, 1.6), (7, 6.4), (8, 10), (20, 10), (100_000, 10)]
-)
+@each_case(("deaths", "seconds"), [(1, 0.1), (2, 0.2), (5, 1.6), (7, 6.4), (8, 10), (20, 10), (100_000, 10)])
 def test_pauses_grow_up_to_a_limit(deaths, seconds):
     assert pause_after(deaths).total_seconds() == seconds
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reported", "worst"),
     [
         (("ok", "ok"), "ok"),
@@ -29,7 +26,7 @@ def test_worst_state_of_two_workers(reported, worst):
     assert worst_states({"vending": state} for state in reported) == {"vending": worst}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reported", "worst"),
     [
         (("ok", NOT_REACHED_YET), "ok"),

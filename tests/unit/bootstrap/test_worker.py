@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.bootstrap.worker import Inheritance
+from tests.cases import each_case
 
 
 def test_an_inheritance_is_handed_down_as_an_argument():
@@ -12,7 +13,7 @@ def test_an_inheritance_is_handed_down_as_an_argument():
     assert sorted(inheritance.descriptors) == [5, 6, 7, 8]
 
 
-@pytest.mark.parametrize("text", ["", "5", "a,b", "1,2,x", "{}"])
+@each_case("text", ["", "5", "a,b", "1,2,x", "{}"])
 def test_another_argument_is_refused(text):
     with pytest.raises(ValueError, match=r"invalid literal|not enough values"):
         Inheritance.from_argument(text)

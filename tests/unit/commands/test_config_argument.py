@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gateway.commands.config_argument import add_config_argument, take_config
+from tests.cases import each_case
 
 
 def parse(*arguments: str, required: bool = True) -> tuple[Path | None, list[str]]:
@@ -17,7 +18,7 @@ def parse(*arguments: str, required: bool = True) -> tuple[Path | None, list[str
     return args.config, left
 
 
-@pytest.mark.parametrize(
+@each_case(
     "arguments",
     [["--config", "a.yaml"], ["a.yaml"], ["--other", "x", "a.yaml"], ["a.yaml", "--other", "x"]],
 )

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.config.address import Address, is_host, is_loopback, parse_listener, parse_target, parse_tcp
+from tests.cases import each_case
 
 
 @pytest.mark.parametrize(
@@ -22,7 +23,7 @@ def test_host_and_port_are_told_apart(text, address):
     assert str(address) == text
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",
@@ -52,13 +53,13 @@ def test_a_socket_has_a_whole_path(text):
     assert parse_listener(text) == Address("", 0, "/run/a.sock")
 
 
-@pytest.mark.parametrize("text", ["unix:", "unix:a.sock", "unix://host/a.sock", "unix:/"])
+@each_case("text", ["unix:", "unix:a.sock", "unix://host/a.sock", "unix:/"])
 def test_a_socket_without_one_is_refused(text):
     with pytest.raises(ValueError, match="must name a socket"):
         parse_listener(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "address"),
     [
         ("dns:///catalog:7001", Address("catalog", 7001)),
@@ -74,27 +75,25 @@ def test_a_target_is_what_a_channel_opens(text, address):
     assert parse_target(text) == address
 
 
-@pytest.mark.parametrize("text", ["", "catalog", "dns:///catalog", "http://catalog:7001", "xds:///catalog"])
+@each_case("text", ["", "catalog", "dns:///catalog", "http://catalog:7001", "xds:///catalog"])
 def test_another_target_is_refused(text):
     with pytest.raises(ValueError, match="must be"):
         parse_target(text)
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "[::1]", "localhost", "LocalHost"])
+@each_case("host", ["127.0.0.1", "127.9.9.9", "::1", "[::1]", "localhost", "LocalHost"])
 def test_loopback_is_private(host):
     assert is_loopback(host)
     assert Address(host, 1).is_private
 
 
-@pytest.mark.parametrize(
-    "host", ["0.0.0.0", "::", "10.0.0.1", "example.com", "localhost.example.com", "", "127.1"]
-)
+@each_case("host", ["0.0.0.0", "::", "10.0.0.1", "example.com", "localhost.example.com", "", "127.1"])
 def test_the_rest_is_not(host):
     assert not is_loopback(host)
     assert not Address(host, 1).is_private
 
 
-@pytest.mark.parametrize(("host", "version"), [("10.0.0.1", 4), ("::1", 6), ("localhost", None), ("", None)])
+@each_case(("host", "version"), [("10.0.0.1", 4), ("::1", 6), ("localhost", None), ("", None)])
 def test_an_ip_address_has_a_version(host, version):
     assert Address(host, 1).ip_version == version
 

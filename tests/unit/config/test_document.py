@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from gateway.config.document import find_lines, parse_document
 from gateway.config.faults import ConfigError
 from gateway.config.value import Plain
+from tests.cases import each_case
 
 
 def refusal(text: str) -> str:
@@ -25,7 +26,7 @@ def test_scalars_stay_text_and_plain_ones_are_known():
     assert [key for key, value in document.items() if isinstance(value, Plain)] == ["a", "d"]
 
 
-@pytest.mark.parametrize("text", ["a:", "a: ~", "a: null", "a: Null"])
+@each_case("text", ["a:", "a: ~", "a: null", "a: Null"])
 def test_a_value_may_be_nothing(text):
     assert parse_document(text) == {"a": None}
 
@@ -51,7 +52,7 @@ def test_every_repeated_key_is_a_fault_with_its_place():
     assert [(fault.path, fault.line) for fault in caught.value.faults] == [("b[1].x", 5), ("a", 6)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "message"),
     [
         ("a: [", "not valid YAML: did not find expected"),

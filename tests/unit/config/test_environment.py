@@ -4,6 +4,7 @@ import pytest
 
 from gateway.config.environment import overlay, variables
 from gateway.config.report import Report
+from tests.cases import each_case
 
 
 def overlaid(env, data=None):
@@ -12,7 +13,7 @@ def overlaid(env, data=None):
     return result, report
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "path"),
     [
         ("SLUICE_PORT", ("port",)),
@@ -69,7 +70,7 @@ def test_other_variables_are_none_of_ours():
     assert not report.has_faults
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "suggestion", "message"),
     [
         ("SLUICE_PROT", "SLUICE_PORT", "is not a known variable"),

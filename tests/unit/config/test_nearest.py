@@ -3,11 +3,12 @@ from __future__ import annotations
 import pytest
 
 from gateway.config.nearest import NEAR_MISS, nearest
+from tests.cases import each_case
 
 KNOWN = ("port", "host", "historyShared", "bearerToken", "preSignedUrlTimeoutSeconds")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "meant"),
     [
         ("prot", "port"),

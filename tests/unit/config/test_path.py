@@ -3,11 +3,12 @@ from __future__ import annotations
 import pytest
 
 from gateway.config.path import describe, format_path, is_secret, looks_secret, quoted, redacted
+from tests.cases import each_case
 
 RANDOM = "aB3" + "xY7" * 10
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "text"),
     [
         ((), ""),
@@ -26,7 +27,7 @@ def test_a_key_that_looks_like_a_secret_is_not_shown():
     assert RANDOM not in format_path(("authorization", RANDOM))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "path",
     [
         ("authorization",),
@@ -45,7 +46,7 @@ def test_what_stands_where_secrets_do_is_not_shown(path):
     assert describe(12345, path) == "a number or boolean"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "path",
     [
         ("port",),
@@ -60,7 +61,7 @@ def test_what_stands_elsewhere_is_shown(path):
     assert describe("hunter2", path) == "'hunter2'"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "text"),
     [
         (None, "nothing"),
@@ -84,7 +85,7 @@ def test_what_looks_like_a_secret_is_never_quoted(text):
     assert text not in quoted(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "sales",
@@ -102,7 +103,7 @@ def test_urls_lose_their_passwords_and_signatures():
     assert redacted(text) == "s3://…@bucket/x and https://a.example/x?sig=…&b=c"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "s3://AKIA:hun/ter2@bucket/x",

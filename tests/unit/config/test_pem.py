@@ -5,6 +5,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from gateway.config.pem import parse_private_key, parse_public_key, parse_verification_key
+from tests.cases import each_case
 
 ED25519 = ed25519.Ed25519PrivateKey.generate()
 P256 = ec.generate_private_key(ec.SECP256R1())
@@ -32,7 +33,7 @@ def test_an_rsa_key_verifies_if_it_is_long_enough():
         parse_verification_key(public_pem(rsa.generate_private_key(65537, 1024)))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",
@@ -55,7 +56,7 @@ def test_an_elliptic_key_verifies_on_one_curve():
         parse_verification_key(public_pem(ec.generate_private_key(ec.SECP384R1())))
 
 
-@pytest.mark.parametrize("text", ["", "x", public_pem(P256), private_pem(ED25519)])
+@each_case("text", ["", "x", public_pem(P256), private_pem(ED25519)])
 def test_what_is_no_grant_key_is_refused(text):
     with pytest.raises(ValueError, match="must be an Ed25519 public key"):
         parse_public_key(text)

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-import pytest
-
 from gateway.config.repair import repair
 from gateway.config.schema import Config
+from tests.cases import each_case
 
 TABLE = ("shares", 0, "schemas", 0, "tables", 0)
 TOKENS = ("recipients", 0, "tokens")
@@ -13,7 +12,7 @@ def below(path, *keys):
     return [(*path, key) for key in keys]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "paths"),
     [
         ({"port": "x", "shares": "y"}, [("port",), ("shares",)]),

@@ -5,6 +5,7 @@ import pytest
 from gateway.config.report import Report
 from gateway.config.schema import NOT_APPLICABLE, Config
 from gateway.config.unknown import known_part
+from tests.cases import each_case
 
 
 def pruned(data):
@@ -12,7 +13,7 @@ def pruned(data):
     return known_part(Config, data, report), report
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "path", "suggestion"),
     [
         ({"recipients": [{"nmae": "x"}]}, "recipients[0].nmae", "name"),
@@ -30,7 +31,7 @@ def test_an_unknown_key_of_our_own_section_is_a_fault(data, path, suggestion):
     assert "is not a known key; known are " in fault.message
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "path", "suggestion"),
     [
         ({"prot": "1"}, "prot", "port"),
@@ -97,7 +98,7 @@ def test_a_list_without_a_value_is_a_fault_where_leaving_it_out_means_something_
     assert "write [] for none, or remove the key" in fault.message
 
 
-@pytest.mark.parametrize("data", ["x", [], {"shares": "x"}, {"shares": ["x"]}, {"keys": ["x"]}])
+@each_case("data", ["x", [], {"shares": "x"}, {"shares": ["x"]}, {"keys": ["x"]}])
 def test_what_is_no_section_is_left_to_the_schema(data):
     result, report = pruned(data)
     assert result == data

@@ -21,6 +21,7 @@ from gateway.config.value import (
     parse_token_hash,
     typed,
 )
+from tests.cases import each_case
 
 ANYTHING = (
     st.none()
@@ -33,7 +34,7 @@ ANYTHING = (
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("written", "span"),
     [
         ("250ms", timedelta(milliseconds=250)),
@@ -51,7 +52,7 @@ def test_a_span_is_a_number_with_a_unit_or_seconds(written, span):
     assert parse_span(written) == span
 
 
-@pytest.mark.parametrize(
+@each_case(
     "written",
     [
         "",
@@ -74,7 +75,7 @@ def test_what_is_no_span_is_refused(written):
         parse_span(written)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("written", "age"),
     [
         (0, timedelta(0)),
@@ -90,7 +91,7 @@ def test_an_age_is_nothing_or_a_span(written, age):
     assert parse_age(written) == age
 
 
-@pytest.mark.parametrize("written", ["", "-1s", "25h", "never", None, False, [], float("nan")])
+@each_case("written", ["", "-1s", "25h", "never", None, False, [], float("nan")])
 def test_what_is_no_age_is_refused(written):
     with pytest.raises(ValueError, match="a span of time"):
         parse_age(written)
@@ -103,7 +104,7 @@ def test_a_span_keeps_its_length(number, unit):
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("written", "size"),
     [
         ("1B", 1),
@@ -119,24 +120,24 @@ def test_a_size_is_a_number_with_a_unit_or_bytes(written, size):
     assert parse_size(written) == size
 
 
-@pytest.mark.parametrize("written", ["", "0", 0, -1, "1.5MiB", "64MB", "9999999999TiB", False, None, {}])
+@each_case("written", ["", "0", 0, -1, "1.5MiB", "64MB", "9999999999TiB", False, None, {}])
 def test_what_is_no_size_is_refused(written):
     with pytest.raises(ValueError, match="a size such as"):
         parse_size(written)
 
 
-@pytest.mark.parametrize(("written", "room"), [("0", 0), (0, 0), (" 0 ", 0), ("16KiB", 16384), (12, 12)])
+@each_case(("written", "room"), [("0", 0), (0, 0), (" 0 ", 0), ("16KiB", 16384), (12, 12)])
 def test_room_is_nothing_or_a_size(written, room):
     assert parse_room(written) == room
 
 
-@pytest.mark.parametrize("written", ["", "-1", -1, "none", False, None, {}])
+@each_case("written", ["", "-1", -1, "none", False, None, {}])
 def test_what_is_no_room_is_refused(written):
     with pytest.raises(ValueError, match="must be 0, or a size"):
         parse_room(written)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("written", "moment"),
     [
         ("2030-01-31", datetime(2030, 1, 31, tzinfo=UTC)),
@@ -152,7 +153,7 @@ def test_a_moment_is_a_date_or_a_time_with_its_zone(written, moment):
     assert parse_moment(written) == moment
 
 
-@pytest.mark.parametrize(
+@each_case(
     "written",
     [
         "tomorrow",
@@ -208,23 +209,21 @@ def test_what_is_nested_too_deep_is_refused():
         typed(value)
 
 
-@pytest.mark.parametrize(
-    "text", ["sha256:" + "a" * 63, "a" * 64, "SHA256:" + "a" * 64, "sha256:" + "A" * 64, ""]
-)
+@each_case("text", ["sha256:" + "a" * 63, "a" * 64, "SHA256:" + "a" * 64, "sha256:" + "A" * 64, ""])
 def test_a_token_hash_has_a_prefix_and_64_digits(text):
     assert parse_token_hash("sha256:" + "0f" * 32) == "sha256:" + "0f" * 32
     with pytest.raises(ValueError, match="64 lower-case hexadecimal digits"):
         parse_token_hash(text)
 
 
-@pytest.mark.parametrize("text", ["", "-a", "A", "a_b", "a" * 64, "a\n"])
+@each_case("text", ["", "-a", "A", "a_b", "a" * 64, "a\n"])
 def test_a_storage_name_can_stand_in_a_url(text):
     assert parse_storage_name("lake-1") == "lake-1"
     with pytest.raises(ValueError, match="lower-case letters"):
         parse_storage_name(text)
 
 
-@pytest.mark.parametrize("value", ["sales", {"a": "b"}, ["a", 1], 3, None])
+@each_case("value", ["sales", {"a": "b"}, ["a", 1], 3, None])
 def test_shares_are_a_list_or_a_star(value):
     assert parse_share_names("*") == "*"
     assert parse_share_names(["a"]) == ["a"]
@@ -232,7 +231,7 @@ def test_shares_are_a_list_or_a_star(value):
         parse_share_names(value)
 
 
-@pytest.mark.parametrize("value", [{"a": "b"}, [1], 3, None])
+@each_case("value", [{"a": "b"}, [1], 3, None])
 def test_targets_are_one_address_or_a_list(value):
     assert parse_targets("dns:///a:1") == "dns:///a:1"
     assert parse_targets(["a:1"]) == ["a:1"]

@@ -7,6 +7,7 @@ from gateway.config.faults import Fault
 from gateway.config.report import Report
 from gateway.config.schema import Config
 from gateway.config.wording import report_errors
+from tests.cases import each_case
 
 SERVICES = "must be one of edge, catalog, snapshot, presign or vending"
 MAPPING = "must be a mapping of keys to values"
@@ -28,7 +29,7 @@ def rate(per_second):
     return {"limits": {"rate": {"requestsPerSecond": per_second, "burst": "1"}}}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "path", "message", "found"),
     [
         ({"shares": [{}]}, "shares[0].name", "is missing", ""),
@@ -80,7 +81,7 @@ def test_each_kind_of_error_has_plain_words(data, path, message, found):
     assert found is None or fault.found == found
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "path", "message", "suggestion"),
     [
         ({"log": {"level": "inof"}}, "log.level", "must be one of debug, info, warning or error", "info"),

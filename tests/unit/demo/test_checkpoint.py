@@ -3,10 +3,10 @@ from __future__ import annotations
 import io
 
 import polars as pl
-import pytest
 
 from gateway.demo.checkpoint import to_checkpoint
 from tests.builders import add, remove
+from tests.cases import each_case
 
 
 def read(content: bytes):
@@ -29,7 +29,7 @@ def test_null_and_missing_partition_values_are_told_apart():
     assert [row["add"]["partitionValues"] for row in read(content).to_dicts()] == [{"p": None}, {}]
 
 
-@pytest.mark.parametrize("parts", [1, 2, 3, 7])
+@each_case("parts", [1, 2, 3, 7])
 def test_parts_hold_all_actions_in_order(parts):
     contents = to_checkpoint([add(str(number)) for number in range(5)], parts)
 

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import polars as pl
-import pytest
 
 from gateway.demo.column_mapping import ID, PHYSICAL_NAME, map_columns, physical_name, to_physical
 from gateway.demo.schema import Field, array_of, map_of, polars_type, struct_of
+from tests.cases import each_case
 
 MEMBER = struct_of(Field("x", "long"))
 
@@ -45,7 +45,7 @@ def test_a_column_without_mapping_has_its_own_name():
     assert to_physical(frame, [Field("a", "long")]) is frame
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("delta", "value", "expected"),
     [
         ("long", 1, 1),

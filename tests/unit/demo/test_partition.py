@@ -4,16 +4,16 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from urllib.parse import unquote
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.demo.partition import directory_of, log_path, partition_text
+from tests.cases import each_case
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "text"),
     [
         (None, None),
@@ -34,7 +34,7 @@ def test_a_value_is_spelled_as_the_protocol_has_it(value, text):
     assert partition_text(value) == text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "name"),
     [
         ("plain", "p=plain"),
@@ -59,7 +59,7 @@ def test_directories_are_nested_in_the_order_of_the_columns():
     assert directory_of({}) == ""
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("key", "path"),
     [
         ("p=plain/f.parquet", "p=plain/f.parquet"),

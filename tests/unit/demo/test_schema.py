@@ -3,9 +3,9 @@ from __future__ import annotations
 import json
 
 import polars as pl
-import pytest
 
 from gateway.demo.schema import Field, array_of, map_of, polars_schema, polars_type, schema_string, struct_of
+from tests.cases import each_case
 
 
 def test_a_schema_is_the_json_of_a_struct():
@@ -25,7 +25,7 @@ def test_a_schema_is_the_json_of_a_struct():
     }
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("delta", "expected"),
     [
         ("byte", pl.Int8()),

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-import pytest
-
 from gateway.demo.table_feature import FEATURES, with_features
+from tests.cases import each_case
 
 
 def test_what_a_reader_must_know_is_in_both_lists():
@@ -30,6 +29,6 @@ def test_what_only_writers_must_know_asks_nothing_of_readers():
     }
 
 
-@pytest.mark.parametrize("name", FEATURES)
+@each_case("name", FEATURES)
 def test_every_feature_can_be_asked_for(name):
     assert name in with_features(name)["protocol"]["writerFeatures"]

@@ -1,15 +1,14 @@
 from __future__ import annotations
 
-import pytest
-
 from deploy.engine.context import is_sent, read_rules, sent_files, stage_context
+from tests.cases import each_case
 from tests.problems import assert_none
 from tests.repository import ROOT
 
 OURS = read_rules((ROOT / ".dockerignore").read_text())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("rules", "path", "sent"),
     [
         ("", "a", True),

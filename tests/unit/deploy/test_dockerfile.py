@@ -8,6 +8,7 @@ import pytest
 
 from deploy.engine.context import is_sent, read_rules
 from deploy.engine.dockerfile import DockerfileError, expand, parse
+from tests.cases import each_case
 from tests.repository import ROOT
 
 TEXT = (ROOT / "deploy" / "image" / "Dockerfile").read_text()
@@ -43,7 +44,7 @@ def test_stages_and_their_instructions_are_read_with_flags_and_comments_between_
     assert (copy.flag("from"), copy.flag("chown"), copy.words()) == ("one", "0:0", ["/a", "/b"])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "said"),
     [
         ("FROM a\nADD x y\n", "line 2: ADD"),

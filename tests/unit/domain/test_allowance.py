@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-import pytest
-
 from gateway.domain.allowance import METHODS, Allowance, method_names
 from gateway.v1 import catalog_pb2, presign_pb2, snapshot_pb2, vending_pb2
+from tests.cases import each_case
 
 
 def test_names_are_those_of_the_protos():
@@ -19,7 +18,7 @@ def test_services_and_methods_may_be_named():
     assert {"Catalog", "Catalog.Resolve", "Vending", "Vending.Issue"} <= set(method_names())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("methods", "permitted"),
     [
         (None, True),

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from gateway.domain.file_path import Paths, decode_path, encode_path, parse_paths
 from gateway.errors import InvalidArgument
+from tests.cases import each_case
 
 segments = st.text(
     st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="/\\"), min_size=1
@@ -23,7 +24,7 @@ def test_what_is_encoded_decodes_to_the_same_path(path):
     assert parse_paths(encoded.encode()).split() == [encoded.encode()]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "encoded"),
     [
         ("part-0.parquet", "part-0.parquet"),
@@ -39,12 +40,12 @@ def test_path_has_one_spelling_that_is_signed(path, encoded):
     assert encode_path(path) == encoded
 
 
-@pytest.mark.parametrize("spelling", ["a=b", "a%3Db", "a%3db", "%61=b", "a%3D%62"])
+@each_case("spelling", ["a=b", "a%3Db", "a%3db", "%61=b", "a%3D%62"])
 def test_spellings_of_one_path_decode_to_it(spelling):
     assert decode_path(spelling) == "a=b"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "spelling",
     [
         "",
@@ -91,7 +92,7 @@ def test_path_that_is_ambiguous_or_leaves_the_directory_is_refused(spelling):
         parse_paths(f"good.parquet\n{spelling}\nalso-good.parquet".encode(errors="surrogatepass"))
 
 
-@pytest.mark.parametrize("spelling", ["a=b", "a%3db", "%61", "a%7Eb", "a+b", "a b", "a%2Db"])
+@each_case("spelling", ["a=b", "a%3db", "%61", "a%7Eb", "a+b", "a b", "a%2Db"])
 def test_page_is_refused_for_a_path_in_another_spelling(spelling):
     with pytest.raises(InvalidArgument, match="is not spelled"):
         parse_paths(f"good.parquet\n{spelling}".encode())

@@ -9,6 +9,7 @@ from gateway.domain.location import parse_location
 from gateway.domain.name import TableName
 from gateway.domain.table import AccessMode
 from gateway.errors import InvalidArgument, Unsupported
+from tests.cases import each_case
 
 OWN = parse_location("s3://bucket/table")
 AUXILIARY = parse_location("s3://bucket/clone")
@@ -34,7 +35,7 @@ def test_location_0_is_the_table_s_own_and_the_next_are_the_auxiliary_ones():
     assert grant().location_at(1) is AUXILIARY
 
 
-@pytest.mark.parametrize("index", [2, 2**32 - 1, -1, -2])
+@each_case("index", [2, 2**32 - 1, -1, -2])
 def test_a_location_that_the_grant_does_not_name_is_refused(index):
     with pytest.raises(InvalidArgument, match=f"has no location {index}"):
         grant().location_at(index)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from gateway.domain.location import Location, parse_location
 from gateway.errors import InvalidArgument
+from tests.cases import each_case
 from tests.problems import assert_none, not_raised
 
 ROOTS = [
@@ -37,7 +38,7 @@ def locations(draw) -> Location:
     return parse_location(f"{draw(roots)}/{draw(paths)}")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "identity"),
     [
         ("/data/table", ("file", "", "data/table")),
@@ -62,7 +63,7 @@ def test_a_location_is_parsed_into_scheme_authority_and_path(text, identity):
     assert location.text == str(location) == text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "other"),
     [
         ("s3://bucket/t", "s3a://bucket/t"),
@@ -87,7 +88,7 @@ def test_two_spellings_of_a_place_are_equal(one, other):
     assert second.covers(first)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "other"),
     [
         ("s3://bucket/t", "s3://bucket/T"),
@@ -126,7 +127,7 @@ AMBIGUOUS = [
 
 # AT-18
 # With the root `file:`, three slashes are the root of the file system.
-@pytest.mark.parametrize("root", [root for root in ROOTS if root != "file:"])
+@each_case("root", [root for root in ROOTS if root != "file:"])
 def test_a_path_that_another_reader_could_take_elsewhere_is_refused(root):
     outcomes = [not_raised(InvalidArgument, "", parse_location, f"{root}/{path}") for path in AMBIGUOUS]
     assert_none(filter(None, outcomes))
@@ -136,7 +137,7 @@ CONTROL_CHARACTERS = "\0\a\t\n\r\x1f\x7f\x80\x85\x9f\u2028\u2029\ud800"
 
 
 # AT-04
-@pytest.mark.parametrize("place", ["s3://bucket/a{}b", "s3://buc{}ket/t", "s3{}://bucket/t", "{}/t", "/t{}"])
+@each_case("place", ["s3://bucket/a{}b", "s3://buc{}ket/t", "s3{}://bucket/t", "{}/t", "/t{}"])
 def test_a_control_character_or_lone_surrogate_is_refused_and_named(place):
     outcomes = [
         not_raised(InvalidArgument, repr(character), parse_location, place.format(character))
@@ -145,7 +146,7 @@ def test_a_control_character_or_lone_surrogate_is_refused_and_named(place):
     assert_none(filter(None, outcomes))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",
@@ -313,7 +314,7 @@ def test_parents_lead_to_the_root_and_their_texts_are_locations(location):
     assert location.root == parse_location(location.root.text)
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "/", "..", " ", "a%2Fb", "a\\b"])
+@each_case("name", ["", "a/b", "/", "..", " ", "a%2Fb", "a\\b"])
 def test_child_is_one_directory(name):
     with pytest.raises(InvalidArgument):
         parse_location("s3://bucket/a").child(name)

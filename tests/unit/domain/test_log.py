@@ -13,6 +13,7 @@ from gateway.domain.log import (
     parse_log_name,
     version_prefix,
 )
+from tests.cases import each_case
 
 _VERSIONS = st.integers(min_value=0, max_value=2**63 - 1)
 
@@ -56,7 +57,7 @@ def test_a_checkpoint_named_by_a_uuid_is_a_v2_checkpoint(suffix):
     assert name == LogName(kind=LogFileKind.V2_CHECKPOINT, version=10)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name",
     [
         "_last_checkpoint",

@@ -15,6 +15,7 @@ from gateway.domain.name import (
     fold,
 )
 from gateway.errors import InvalidArgument
+from tests.cases import each_case
 from tests.problems import assert_none, not_raised
 
 CHECKS = [check_share_name, check_schema_name, check_table_name]
@@ -76,7 +77,7 @@ def test_a_share_name_that_no_url_can_carry_is_refused(name):
         check_share_name(name)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "other"),
     [("Sales", "sALES"), ("ÄRZTE", "ärzte"), ("ΟΔΟΣ", "οδος"), ("ΟΔΟΣ", "οδοσ"), ("STRASSE", "straße")],
 )

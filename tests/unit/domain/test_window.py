@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.domain.window import CREDENTIAL_PARTS, EPOCH, LEAST_LEFT, URL_PARTS, window_at
+from tests.cases import each_case
 
 NOON = datetime(2025, 6, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -58,7 +58,7 @@ def test_times_are_whole_seconds(now, life, parts, key):
     assert {window.start.microsecond, window.end.microsecond, window.expires_at.microsecond} == {0}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("life", "parts", "width"),
     [
         (timedelta(hours=1), URL_PARTS, timedelta(minutes=15)),

@@ -5,12 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.edge.accept_encoding import Accepted, Coding, parse
+from tests.cases import each_case
 
 AS_IT_IS = Accepted()
 GZIP, ZSTD, IDENTITY = Coding.GZIP, Coding.ZSTD, Coding.IDENTITY
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("header", "best"),
     [
         ("gzip", GZIP),
@@ -53,7 +54,7 @@ def test_several_headers_are_one() -> None:
     assert parse(["gzip;q=0.5", "zstd"]).best is ZSTD
 
 
-@pytest.mark.parametrize(
+@each_case(
     "header", ["gzip, identity;q=0", "identity;q=0, gzip", "gzip, *;q=0", "gzip;q=0.1, identity;q=0.000"]
 )
 def test_a_client_may_refuse_answers_as_they_are(header: str) -> None:
@@ -65,12 +66,12 @@ def test_what_is_named_is_not_meant_by_the_star(header: str) -> None:
     assert parse([header]).plain
 
 
-@pytest.mark.parametrize("header", ["*;q=0", "identity;q=0", "br, identity;q=0", "br, *;q=0"])
+@each_case("header", ["*;q=0", "identity;q=0", "br, identity;q=0", "br, *;q=0"])
 def test_a_client_that_accepts_nothing_of_ours_gets_answers_as_they_are(header: str) -> None:
     assert parse([header]) == AS_IT_IS
 
 
-@pytest.mark.parametrize(
+@each_case(
     "item",
     ["gzip;q=2", "gzip;q=-1", "gzip;q=0.1234", "gzip;q=", "gzip;level=1", "gz ip", "gzip;q=1;q=0", "é"],
 )

@@ -4,11 +4,10 @@ import json
 from collections.abc import Awaitable, Callable
 from itertools import product
 
-import pytest
-
 from gateway.edge.access_mode import negotiate
 from gateway.edge.capabilities import parse
 from gateway.v1.catalog_pb2 import ACCESS_MODE_DIR, ACCESS_MODE_URL, Table
+from tests.cases import each_case
 from tests.fakes.http_connection import Reply
 from tests.unit.edge.conftest import Edge
 
@@ -81,7 +80,7 @@ async def test_access_modes_of_every_table_client_spelling_and_call_are_negotiat
     assert wrong == {}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("client", "offered", "answered"),
     [
         # In the order of the table.

@@ -7,13 +7,14 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from gateway.edge.auth import ANONYMOUS, token_sha256
 from gateway.errors import Unauthenticated
+from tests.cases import each_case
 
 
 def headers(*values: str) -> CIMultiDictProxy[str]:
     return CIMultiDictProxy(CIMultiDict(("Authorization", value) for value in values))
 
 
-@pytest.mark.parametrize("value", ["Bearer abc", "bearer abc", "BEARER abc", "Bearer   abc", "Bearer abc "])
+@each_case("value", ["Bearer abc", "bearer abc", "BEARER abc", "Bearer   abc", "Bearer abc "])
 def test_the_scheme_is_case_insensitive_and_only_the_hash_is_returned(value: str) -> None:
     assert token_sha256(headers(value)) == hashlib.sha256(b"abc").digest()
 
@@ -27,7 +28,7 @@ def test_a_missing_header_says_how_to_send_a_token() -> None:
         token_sha256(headers())
 
 
-@pytest.mark.parametrize(
+@each_case(
     "value",
     [
         "",

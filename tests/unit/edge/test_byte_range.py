@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.edge.byte_range import ByteRange, parse_range
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("header", "expected"),
     [
         ("bytes=0-0", (0, 1)),
@@ -28,9 +28,7 @@ def test_single_range_is_cut_to_the_file(header, expected):
     assert parse_range(header, 10) == ByteRange(start=start, end=end)
 
 
-@pytest.mark.parametrize(
-    "header", ["bytes=10-", "bytes=10-12", "bytes=999-1000", "bytes=-0", f"bytes={2**64}-"]
-)
+@each_case("header", ["bytes=10-", "bytes=10-12", "bytes=999-1000", "bytes=-0", f"bytes={2**64}-"])
 def test_range_outside_of_the_file_is_empty(header):
     part = parse_range(header, 10)
 
@@ -45,7 +43,7 @@ def test_every_range_of_an_empty_file_is_empty():
         assert part.start >= part.end
 
 
-@pytest.mark.parametrize(
+@each_case(
     "header",
     [
         "",

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from gateway.v1.snapshot_pb2 import (
     RESPONSE_FORMAT_PARQUET,
     RESPONSE_FORMAT_UNSPECIFIED,
 )
+from tests.cases import each_case
 
 WORDS = st.text(
     st.characters(codec="ascii", exclude_characters=";,= \t", categories=["L", "N", "P"]), min_size=1
@@ -46,7 +46,7 @@ def test_several_headers_are_one() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     "header",
     [
         "",
@@ -64,12 +64,12 @@ def test_what_is_malformed_or_unknown_is_ignored(header: str) -> None:
     assert parse([header]) == Capabilities()
 
 
-@pytest.mark.parametrize("value", ["false", "yes", "1", "", "true,false"])
+@each_case("value", ["false", "yes", "1", "", "true,false"])
 def test_end_stream_action_is_included_for_a_plain_true_only(value: str) -> None:
     assert not parse([f"includeEndStreamAction={value}"]).include_end_stream_action
 
 
-@pytest.mark.parametrize("key", ["accessModes", "accessMode", "ACCESSMODES", "accessmode"])
+@each_case("key", ["accessModes", "accessMode", "ACCESSMODES", "accessmode"])
 def test_access_modes_are_read_under_both_keys_whose_spelling_is_kept(key: str) -> None:
     found = parse([f"{key}=URL,dir"])
     assert found.access_modes == ((ACCESS_MODE_URL, "url"), (ACCESS_MODE_DIR, "dir"))

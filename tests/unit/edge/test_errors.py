@@ -13,6 +13,7 @@ from gateway import errors
 from gateway.edge.errors import HTTP, Fault, answer, container_answer, fault_of
 from gateway.errors import GatewayError
 from gateway.rpc.status import ERROR_CODE, STATUS
+from tests.cases import each_case
 
 
 def test_every_error_has_an_http_status() -> None:
@@ -94,7 +95,7 @@ def test_405_keeps_the_allowed_methods() -> None:
     assert fault.message == "the method PUT is not allowed here, only GET, HEAD"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("exc", "status", "code"),
     [
         (web.HTTPNotFound(), 404, "RESOURCE_DOES_NOT_EXIST"),

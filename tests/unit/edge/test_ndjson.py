@@ -10,6 +10,7 @@ from gateway.edge.ndjson import earliest, line, splice
 from gateway.errors import Internal
 from gateway.v1.presign_pb2 import SignResponse
 from gateway.v1.snapshot_pb2 import HOLE_EXPIRATION, HOLE_URL, FilePage, PathGroup
+from tests.cases import each_case
 from tests.fakes.services import fake_page
 
 
@@ -97,7 +98,7 @@ def test_what_a_line_says_of_its_expiration_holds_for_every_group() -> None:
     assert earliest(answers) == 77
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("order", "paths"),
     [
         (b"\x00", (b"a", b"b")),

@@ -21,18 +21,19 @@ from gateway.v1.snapshot_pb2 import (
     FILE_ID_HASH_UNSPECIFIED,
     TableAt,
 )
+from tests.cases import each_case
 
 
 def query(**values: str) -> MultiDict[str]:
     return MultiDict(values)
 
 
-@pytest.mark.parametrize(("text", "number"), [("0", 0), ("1", 1), ("007", 7), ("2147483647", 2147483647)])
+@each_case(("text", "number"), [("0", 0), ("1", 1), ("007", 7), ("2147483647", 2147483647)])
 def test_max_results_is_a_number_from_zero(text: str, number: int) -> None:
     assert page_of(query(maxResults=text)) == Page(max_results=number)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",
@@ -91,7 +92,7 @@ def test_version_and_timestamp_exclude_each_other() -> None:
         table_at_of(query(version="1", timestamp="2022-01-01T00:00:00Z"))
 
 
-@pytest.mark.parametrize("text", ["", "-1", "one", str(2**63)])
+@each_case("text", ["", "-1", "one", str(2**63)])
 def test_a_version_is_a_long(text: str) -> None:
     with pytest.raises(InvalidArgument, match="version"):
         table_at_of(query(version=text))
@@ -105,7 +106,7 @@ def test_an_empty_timestamp_is_refused_rather_than_ignored() -> None:
     assert starting_timestamp_of(query()) == ""
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("values", "expected"),
     [
         ([], (FILE_ID_HASH_UNSPECIFIED, "")),
@@ -123,7 +124,7 @@ def test_file_id_hash_is_read_in_any_case_and_echoed_in_lower(
     assert file_id_hash_of(headers) == expected
 
 
-@pytest.mark.parametrize("values", [["md5"], [""], ["parquet", "parquet"], ["parquet,delta"]])
+@each_case("values", [["md5"], [""], ["parquet", "parquet"], ["parquet,delta"]])
 def test_any_other_file_id_hash_is_refused(values: list[str]) -> None:
     with pytest.raises(InvalidArgument, match="parquet, delta"):
         file_id_hash_of(CIMultiDictProxy(CIMultiDict(("fileidhash", value) for value in values)))
@@ -135,7 +136,7 @@ def test_a_name_that_is_not_utf_8_cannot_exist() -> None:
         name_of({"share": "a\udcff"}, "share")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"), [("true", True), ("True", True), ("TRUE", True), ("false", False), ("False", False)]
 )
 def test_a_flag_is_true_or_false_in_any_case(text: str, expected: object) -> None:

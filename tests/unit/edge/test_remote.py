@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.edge.remote import client_address
+from tests.cases import each_case
 
 PROXIES = (ip_network("10.0.0.0/8"), ip_network("2001:db8::/32"))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("peer", "forwarded", "expected"),
     [
         ("203.0.113.9", [], "203.0.113.9"),
@@ -34,7 +35,7 @@ def test_the_nearest_address_that_is_no_trusted_proxy(peer: str, forwarded: list
     assert client_address(peer, forwarded, PROXIES) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("hop", "expected"),
     [
         ("198.51.100.1:4711", "198.51.100.1"),
@@ -47,7 +48,7 @@ def test_a_hop_may_have_a_port(hop: str, expected: str) -> None:
     assert client_address("10.1.1.1", [f"6.6.6.6, {hop}"], PROXIES) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     "hop",
     [
         "unknown",

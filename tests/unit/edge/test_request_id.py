@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.edge.request_id import request_id_from, traceparent_from
+from tests.cases import each_case
 
 VALID = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
@@ -16,9 +17,7 @@ def test_a_sane_id_is_kept(presented: str) -> None:
     assert request_id_from(presented) == presented
 
 
-@pytest.mark.parametrize(
-    "presented", [None, "", "x" * 129, "a b", "a\n", "a\r\nx: y", "é", "a/b", '"', "a;b"]
-)
+@each_case("presented", [None, "", "x" * 129, "a b", "a\n", "a\r\nx: y", "é", "a/b", '"', "a;b"])
 def test_any_other_id_is_replaced_by_a_new_one(presented: str | None) -> None:
     made = request_id_from(presented)
     assert re.fullmatch(r"[0-9a-f]{32}", made)
@@ -35,7 +34,7 @@ def test_a_valid_traceparent_is_passed_as_it_is(presented: str) -> None:
     assert traceparent_from(presented) == presented
 
 
-@pytest.mark.parametrize(
+@each_case(
     "presented",
     [
         None,

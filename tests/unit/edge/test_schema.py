@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from gateway.edge.schema import QueryBody, parse_credentials_body, parse_query_body, read_body
 from gateway.errors import GatewayError, InvalidArgument
+from tests.cases import each_case
 from tests.fakes.http_connection import MemoryTransport
 
 JSON = {"Content-Type": "application/json; charset=utf-8"}
@@ -55,19 +56,17 @@ SNAPSHOT = {
 STREAM = {"startingVersion": 3, "endingVersion": 9, "includeHistoricalProtocol": True, "pageToken": "p"}
 
 
-@pytest.mark.parametrize("body", [SNAPSHOT, STREAM, {"version": 3}, {"timestamp": "2022-01-01T00:00:00Z"}])
+@each_case("body", [SNAPSHOT, STREAM, {"version": 3}, {"timestamp": "2022-01-01T00:00:00Z"}])
 def test_every_field_is_read(body: dict[str, Any]) -> None:
     assert parse(body) == QueryBody(**body)
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"  \n", b"{}", b'{"unknown": [1, {"deep": null}]}', b'{"version": null}']
-)
+@each_case("body", [b"", b"  \n", b"{}", b'{"unknown": [1, {"deep": null}]}', b'{"version": null}'])
 def test_nothing_an_empty_object_and_unknown_fields_are_fine(body: bytes) -> None:
     assert parse_query_body(request(JSON), body) == QueryBody()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "body",
     [
         b"null",
@@ -100,7 +99,7 @@ def test_what_is_not_json_or_of_the_wrong_type_is_malformed(body: bytes) -> None
     assert caught.value.error_code == "MALFORMED_REQUEST"
 
 
-@pytest.mark.parametrize("body", [b"{", b'{"version": 1,}', b"{'version': 1}", b"version=1"])
+@each_case("body", [b"{", b'{"version": 1,}', b"{'version': 1}", b"version=1"])
 def test_what_is_not_json_is_told_with_the_position(body: bytes) -> None:
     with pytest.raises(InvalidArgument, match=r"is not valid JSON: .* at line 1 column \d+"):
         parse_query_body(request(JSON), body)
@@ -111,15 +110,15 @@ def test_json_that_is_no_object_is_told_apart() -> None:
         parse_query_body(request(JSON), b"[]")
 
 
-@pytest.mark.parametrize("field", ["version", "limitHint"])
-@pytest.mark.parametrize("value", [-1, 2**63])
+@each_case("field", ["version", "limitHint"])
+@each_case("value", [-1, 2**63])
 def test_a_number_out_of_range_is_an_invalid_value_and_is_named(field: str, value: int) -> None:
     with pytest.raises(InvalidArgument, match=field) as caught:
         parse({field: value})
     assert caught.value.error_code == "INVALID_PARAMETER_VALUE"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "fields",
     [
         ("version", "timestamp"),
@@ -136,10 +135,8 @@ def test_two_states_of_the_table_are_refused(fields: tuple[str, ...]) -> None:
         parse(body)
 
 
-@pytest.mark.parametrize("field", [{"includeRefreshToken": True}, {"refreshToken": "x"}])
-@pytest.mark.parametrize(
-    "point", [{"version": 1}, {"timestamp": "2022-01-01T00:00:00Z"}, {"startingVersion": 0}]
-)
+@each_case("field", [{"includeRefreshToken": True}, {"refreshToken": "x"}])
+@each_case("point", [{"version": 1}, {"timestamp": "2022-01-01T00:00:00Z"}, {"startingVersion": 0}])
 def test_a_refresh_of_a_version_that_is_named_is_refused(
     field: dict[str, Any], point: dict[str, Any]
 ) -> None:
@@ -157,7 +154,7 @@ def test_a_refresh_of_a_later_page_is_refused(field: dict[str, Any]) -> None:
         parse(field | {"pageToken": "x"})
 
 
-@pytest.mark.parametrize(
+@each_case(
     "body",
     [
         {"version": 1, "includeRefreshToken": False},
@@ -193,7 +190,7 @@ def test_an_error_does_not_repeat_what_was_sent() -> None:
     assert "a-secret" not in caught.value.message
 
 
-@pytest.mark.parametrize(
+@each_case(
     "content_type",
     [
         "text/plain",
@@ -268,7 +265,7 @@ def test_any_body_for_credentials_is_understood_or_refused(body: bytes) -> None:
         assert found is None or json.loads(body)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "body",
     [
         b'{"location":"a","location":"a"}',

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import pytest
-
 from gateway.domain.rate import Rate
 from gateway.edge.settings import EdgeSettings
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("prefix", "path"),
     [
         ("/delta-sharing", "/delta-sharing"),

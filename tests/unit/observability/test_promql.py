@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each_case
 from tests.promql import Matcher, Selector, grouped_labels, selectors
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("expr", "found"),
     [
         ("up", [Selector("up")]),
@@ -29,7 +30,7 @@ def test_labels_are_found_wherever_series_are_brought_together():
     assert grouped_labels(expr) == {"job", "le", "b", "c", "d"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("operator", "text", "admitted"),
     [("=", "ab", False), ("!=", "ab", True), ("=~", "a.", False), ("=~", "a..", True), ("!~", "a..", False)],
 )

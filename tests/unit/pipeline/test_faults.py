@@ -4,6 +4,7 @@ import pytest
 
 from gateway.errors import GatewayError, InvalidArgument, Throttled, Unavailable, Unsupported
 from pipeline.faults import FILES_GONE, Fault, fault_of, is_spark_gone, masked, passing_fault
+from tests.cases import each_case
 
 
 class SparkError(Exception):
@@ -28,7 +29,7 @@ class Py4JJavaError(Exception):
     pass
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("error", "retry"),
     [
         (InvalidArgument("a"), False),
@@ -41,7 +42,7 @@ def test_our_own_errors_say_it_themselves(error, retry):
     assert fault_of(error) == Fault(message="a", retry=retry)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "message"),
     [
         ("[DELTA_CONCURRENT_APPEND] files were added", "another writer was quicker"),
@@ -62,7 +63,7 @@ def test_what_passes_by_itself_is_tried_again(text, message):
     assert fault_of(SparkError(text, "JOB_ABORTED", "XXKDA")) == Fault(message=message, retry=True)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("condition", "state", "retry"),
     [
         ("UNRESOLVED_COLUMN.WITH_SUGGESTION", "42703", False),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.errors import InvalidArgument
 from pipeline.plan import read_plan
+from tests.cases import each_case
 
 
 class Colour(StrEnum):
@@ -61,7 +62,7 @@ def test_everything_is_read_into_its_type():
     assert read.anything == {"deep": [1, {"er": None}]}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "message"),
     [
         ({"text": None}, "plan.text is not a string"),

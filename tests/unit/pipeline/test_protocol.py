@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from gateway.domain.job import JobKind
 from pipeline.protocol import BadRequest, Replies, parse_request
 from pipeline.session import SparkSettings
+from tests.cases import each_case
 
 
 def test_a_request_is_read():
@@ -38,7 +39,7 @@ def test_secrets_do_not_print():
     assert "hidden" not in repr(parse_request(line))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "request_id", "message"),
     [
         (b"not JSON", None, "the request is not JSON"),

@@ -7,6 +7,7 @@ import pytest
 from gateway.errors import InvalidArgument
 from pipeline.jars import jars_directory
 from pipeline.session import SparkSettings, classic_settings, is_secret
+from tests.cases import each_case
 
 DELTA = "io.delta.sql.DeltaSparkSessionExtension"
 
@@ -59,7 +60,7 @@ def test_secrets_are_kept_from_the_command_line(cache):
     assert conf["spark.hadoop.fs.s3a.endpoint"] == "http://store"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name",
     [
         "spark.hadoop.fs.s3a.access.key",

@@ -6,6 +6,8 @@ from sluice_recipient.address import parse_name
 from sluice_recipient.client import TableInfo
 from sluice_recipient.errors import NotUsable, ProfileError
 
+from tests.cases import each_case
+
 SCHEMES = frozenset({"s3"})
 BOTH = {"url", "dir"}
 
@@ -19,7 +21,7 @@ def _info(modes, location="s3://lake/orders", auxiliary=()) -> TableInfo:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("mode", "modes", "found"),
     [
         ("auto", BOTH, "dir"),

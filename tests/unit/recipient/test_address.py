@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from sluice_recipient.address import TableName, parse_address, parse_name
 from sluice_recipient.errors import ProfileError
 
+from tests.cases import each_case
+
 _PART = st.text(st.characters(exclude_characters="./#", exclude_categories=("Cc", "Cs")), min_size=1)
 
 
@@ -28,7 +30,7 @@ def test_a_home_directory_is_found():
     assert parse_address("~/reader.share#a.b.c")[0] == Path.home() / "reader.share"
 
 
-@pytest.mark.parametrize("address", ["", "reader.share", "#a.b.c", "reader.share#", "reader.share#a.b"])
+@each_case("address", ["", "reader.share", "#a.b.c", "reader.share#", "reader.share#a.b"])
 def test_what_is_no_address_is_refused_with_the_form(address):
     with pytest.raises(ProfileError, match=r"SHARE\.SCHEMA\.TABLE"):
         parse_address(address)

@@ -10,6 +10,7 @@ from sluice_recipient.errors import AccessDenied, NotFound, ProfileError, Recipi
 from sluice_recipient.profile import parse_profile
 from sluice_recipient.transport import Response
 
+from tests.cases import each_case
 from tests.fakes.recipient_transport import (
     NOON,
     PROFILE,
@@ -131,7 +132,7 @@ def test_all_tables_of_all_shares_are_listed():
     assert [info.name for info in client.tables()] == [ORDERS]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "kind", "advice"),
     [
         (400, Refused, "made up"),
@@ -148,7 +149,7 @@ def test_what_will_not_change_is_asked_once(status, kind, advice):
     assert len(client.transport.requests) == 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "message"),
     [
         (503, "the storage does not issue a credential in time; try again later"),
@@ -176,7 +177,7 @@ def test_a_gateway_that_says_nothing_is_spoken_for():
     assert str(raised.value) == "the gateway refuses (HTTP 503); try again later"
 
 
-@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+@each_case("status", [429, 500, 502, 503, 504])
 def test_a_busy_gateway_is_asked_again(status):
     client = Client(error(status), error(status), aws_answer())
 
@@ -240,7 +241,7 @@ def test_what_a_gateway_says_is_cut_and_cannot_move_the_cursor():
     assert len(str(raised.value)) < 600
 
 
-@pytest.mark.parametrize("body", [b"<html>", b"[]", b"null", b"\xff"])
+@each_case("body", [b"<html>", b"[]", b"null", b"\xff"])
 def test_an_answer_that_is_not_json_is_no_answer(body):
     answer = aws_answer()
     broken = type(answer)(status=200, body=body)

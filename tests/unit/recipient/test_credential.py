@@ -7,6 +7,7 @@ import pytest
 from sluice_recipient.credential import AwsKeys, AzureSas, GcpToken, parse_credential
 from sluice_recipient.errors import Unavailable
 
+from tests.cases import each_case
 from tests.fakes.recipient_transport import NOON, SECRETS, aws_answer, azure_answer, gcp_answer
 
 
@@ -46,7 +47,7 @@ def test_no_secret_is_shown(answer):
     assert not any(secret in shown for secret in (*SECRETS, "sig=made-up", "ya29.made-up"))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "change",
     [
         {"location": ""},
@@ -76,7 +77,7 @@ def test_half_a_credential_is_refused_and_not_quoted(change):
     assert raised.value.__cause__ is None
 
 
-@pytest.mark.parametrize("answer", [None, [], {}, {"credentials": None}, "text"])
+@each_case("answer", [None, [], {}, {"credentials": None}, "text"])
 def test_what_is_no_answer_is_refused(answer):
     with pytest.raises(Unavailable, match="not a credential"):
         parse_credential(answer)

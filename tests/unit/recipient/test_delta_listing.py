@@ -7,6 +7,8 @@ import pytest
 from sluice_recipient.delta_listing import join_delta_pages, parse_delta_page
 from sluice_recipient.errors import RecipientError, Refused, Unavailable
 
+from tests.cases import each_case
+
 URL = "https://store.example/a?X-Amz-Date=1&X-Amz-Signature=s3cr3t"
 ADD = {"path": URL, "size": 3, "modificationTime": 0, "dataChange": True, "partitionValues": {}}
 HEAD: list[dict[str, Any]] = [
@@ -54,7 +56,7 @@ def test_what_was_not_looked_at_is_in_no_line():
     assert [json.loads(line) for line in page.files] == [{"file": {"deltaSingleAction": {"add": ADD}}}]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name", ["X-Amz-Signature", "sp", "SP", "X-Goog-Credential", "X-OSS-Credential", "X-Databricks-Signature"]
 )
 def test_every_signature_that_the_official_client_knows_is_taken(name):
@@ -63,7 +65,7 @@ def test_every_signature_that_the_official_client_knows_is_taken(name):
     assert len(page.files) == 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     [
         "/etc/s3cr3t",
@@ -79,7 +81,7 @@ def test_every_signature_that_the_official_client_knows_is_taken(name):
         "https:\\\\store.example\\s3cr3t?sp=r",
     ],
 )
-@pytest.mark.parametrize("allows_http", [False, True])
+@each_case("allows_http", [False, True])
 def test_a_file_or_vector_that_is_not_on_the_web_is_refused_without_quoting_it(url, allows_http):
     for add in (file(path=url), file(**vector("p", url))):
         with pytest.raises(Refused, match="a URL that is not https") as raised:
@@ -87,7 +89,7 @@ def test_a_file_or_vector_that_is_not_on_the_web_is_refused_without_quoting_it(u
         assert "s3cr3t" not in f"{raised.value!r}{raised.value.__cause__!r}"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     [
         "https://store.example/etc/s3cr3t",
@@ -123,7 +125,7 @@ def test_an_answer_without_the_end_that_was_announced_is_cut_short():
         parse_delta_page(HEADERS, body(file()))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("headers", "text"),
     [
         ({}, body(END)),

@@ -7,6 +7,7 @@ import pytest
 from sluice_recipient.errors import RecipientError, Refused, Unavailable
 from sluice_recipient.listing import NeedsDeltaFormat, SharedFile, join_pages, parse_page
 
+from tests.cases import each_case
 from tests.fakes.recipient_transport import NOON
 
 URL = "https://store.example/a?sig=s3cr3t"
@@ -68,7 +69,7 @@ def test_an_answer_without_the_end_that_was_announced_is_cut_short():
         parse_page(HEADERS, body({"file": FILE}))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "error"),
     [(400, Refused), (404, Refused), (429, Unavailable), (503, Unavailable), (None, Unavailable)],
 )
@@ -86,7 +87,7 @@ def test_another_format_is_not_taken_for_this_one():
         parse_page(headers, body())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("headers", "text"),
     [
         ({}, body(END)),
@@ -106,7 +107,7 @@ def test_what_is_no_list_of_files_is_said_to_be_none_without_quoting_it(headers,
     assert "s3cr3t" not in f"{raised.value!r}{raised.value.__cause__!r}"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     [
         "file:///etc/passwd?s3cr3t",
@@ -119,7 +120,7 @@ def test_what_is_no_list_of_files_is_said_to_be_none_without_quoting_it(headers,
         None,
     ],
 )
-@pytest.mark.parametrize("allows_http", [False, True])
+@each_case("allows_http", [False, True])
 def test_a_file_that_is_not_on_the_web_is_refused_without_quoting_it(url, allows_http):
     text = body({"file": FILE}, {"file": FILE | {"id": "b", "url": url}}, END)
 

@@ -7,6 +7,7 @@ import pytest
 from sluice_recipient.errors import ProfileError
 from sluice_recipient.profile import parse_profile, read_profile
 
+from tests.cases import each_case
 from tests.fakes.recipient_transport import ENDPOINT, NOON, PROFILE, TOKEN
 
 
@@ -20,7 +21,7 @@ def test_the_token_is_not_shown():
     assert TOKEN not in repr(parse_profile(PROFILE))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "said"),
     [
         ({"shareCredentialsVersion": 2}, "shareCredentialsVersion is 2"),

@@ -8,6 +8,7 @@ from sluice_recipient.credential import AwsKeys, parse_credential
 from sluice_recipient.errors import NotUsable
 from sluice_recipient.storage import container_options, renewed_place, static_options, to_s3
 
+from tests.cases import each_case
 from tests.fakes.recipient_transport import SECRETS, aws_answer, azure_answer, gcp_answer
 
 
@@ -74,7 +75,7 @@ def test_options_for_renewal_hold_an_address_and_no_key():
     }
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "found"),
     [
         ("s3a://lake/t", "s3://lake/t"),

@@ -20,6 +20,7 @@ from sluice_recipient.client import GatewayClient
 from sluice_recipient.companion import Address
 from sluice_recipient.profile import parse_profile
 
+from tests.cases import each_case
 from tests.fakes.recipient_transport import (
     NOON,
     PROFILE,
@@ -108,7 +109,7 @@ def test_renewed_options_hold_an_address_in_its_place():
     assert not any(secret in options.values() for secret in SECRETS)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "options", "why"),
     [
         (azure_answer(), {}, "for this store"),

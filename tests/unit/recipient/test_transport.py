@@ -12,6 +12,8 @@ import pytest
 from sluice_recipient.errors import Refused, Unavailable
 from sluice_recipient.transport import Request, UrllibTransport
 
+from tests.cases import each_case
+
 
 class Answering(urllib.request.HTTPHandler):
     """Answers in place of the network, and keeps what it was asked."""
@@ -51,7 +53,7 @@ def test_a_request_is_sent_as_it_is():
     assert (response.status, response.headers["location"], response.body) == (200, "elsewhere", b"body")
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 308, 401, 404, 503])
+@each_case("status", [301, 302, 307, 308, 401, 404, 503])
 def test_every_status_is_an_answer_and_no_redirect_is_followed(status):
     handler = Answering(status, Location="http://elsewhere.example/")
 
@@ -72,7 +74,7 @@ def test_no_answer_is_said_with_its_reason(failure, reason):
         _send(Answering(failure=failure))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     [
         "file:///etc/hostname?s3cr3t",

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-import pytest
-
 from gateway.rpc.peer import peer_of
+from tests.cases import each_case
 
 
 class Context:
@@ -34,7 +33,7 @@ def test_all_names_of_a_certificate_count():
     assert peer_of(Context(auth=auth)).certificate_names == ("spiffe://x/a", "a.internal", "a")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "bearer"),
     [("Bearer x.y.z", "x.y.z"), ("bearer x", "x"), ("Basic x", ""), ("", ""), ("Bearer", "")],
 )

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from gateway.domain.principal import Principal, PrincipalKind
 from gateway.errors import Unauthenticated
 from gateway.rpc.service_token import ServiceTokens
+from tests.cases import each_case
 from tests.fakes.catalog_store import FakeCatalogStore
 from tests.unit.services.catalog.calls import NOON, FakeClock
 
@@ -112,7 +113,7 @@ async def test_a_token_with_a_claim_that_does_not_hold_is_refused(changes):
         await tokens_of(EDDSA).identify(sign(EDDSA, "EdDSA", **changes), PRESIGN)
 
 
-@pytest.mark.parametrize("claim", ["sub", "aud", "iat", "exp"])
+@each_case("claim", ["sub", "aud", "iat", "exp"])
 async def test_a_token_without_a_claim_is_refused(claim):
     claims = {name: value for name, value in CLAIMS.items() if name != claim}
     token = jwt.PyJWS().encode(json.dumps(claims).encode(), EDDSA, algorithm="EdDSA")
@@ -120,9 +121,7 @@ async def test_a_token_without_a_claim_is_refused(claim):
         await tokens_of(EDDSA).identify(token, PRESIGN)
 
 
-@pytest.mark.parametrize(
-    "changes", [{"iat": NOW + 5}, {"iat": NOW - 3600}, {"exp": NOW + 1}, {"nbf": NOW + 5}]
-)
+@each_case("changes", [{"iat": NOW + 5}, {"iat": NOW - 3600}, {"exp": NOW + 1}, {"nbf": NOW + 5}])
 async def test_a_token_at_the_edge_of_its_time_is_believed(changes):
     assert (await tokens_of(EDDSA).identify(sign(EDDSA, "EdDSA", **changes), PRESIGN)).principal == LINEAGE
 

@@ -9,6 +9,7 @@ from grpc import StatusCode, aio
 
 from gateway import errors
 from gateway.rpc.status import STATUS, guard, to_error
+from tests.cases import each_case
 from tests.fakes.metrics import FakeRpcMetrics
 
 
@@ -23,7 +24,7 @@ def test_every_error_has_one_status_of_its_own():
     assert len(set(STATUS.values())) == len(STATUS)
 
 
-@pytest.mark.parametrize("code", [code for code in StatusCode if code is not StatusCode.OK])
+@each_case("code", [code for code in StatusCode if code is not StatusCode.OK])
 def test_a_status_without_our_code_came_from_the_transport(code):
     error = to_error(aio.AioRpcError(code, aio.Metadata(), aio.Metadata(), "internal detail"))
 

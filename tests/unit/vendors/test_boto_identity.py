@@ -7,6 +7,7 @@ from botocore.exceptions import NoCredentialsError, ProfileNotFound
 from pydantic import TypeAdapter
 
 from gateway.errors import Unavailable
+from tests.cases import each_case
 from vendors.boto_identity import BotoEndpoint, BotoIdentity, Keys
 from vendors.boto_options import AnyIdentity, AwsIdentity
 from vendors.boto_session import ProfileCredentials
@@ -168,7 +169,7 @@ def test_calls_end_soon_and_are_tried_twice_at_most():
     assert config.retries["total_max_attempts"] == 2
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("options", "is_role"),
     [
         (KEYS, False),

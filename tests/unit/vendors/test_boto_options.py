@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each_case
 from tests.unit.vendors.words import told
 from vendors.boto_options import AwsIdentity, Https, Url, is_clear
 from vendors.options import Options, Text, check_options
@@ -82,7 +83,7 @@ def test_a_secret_in_the_wrong_place_is_told_where_it_belongs_and_not_repeated()
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "fault"),
     [
         (5, "identity.accessKeyId: give a text, or {file: PATH}"),
@@ -95,7 +96,7 @@ def test_a_key_that_is_a_text_or_a_file_has_one_fault(given, fault):
     assert faults(**{**KEYS, "accessKeyId": given}) == [fault]
 
 
-@pytest.mark.parametrize("arn", ["Vended", "arn:aws:iam::1:user/x", "arn:aws:iam::1:role/", "arn:aws:s3:::b"])
+@each_case("arn", ["Vended", "arn:aws:iam::1:user/x", "arn:aws:iam::1:role/", "arn:aws:s3:::b"])
 def test_a_role_is_named_by_its_arn(arn):
     for identity, path in (
         ({**KEYS, "assumeRole": {"arn": arn}}, "identity.assumeRole.arn"),
@@ -110,9 +111,7 @@ def test_the_roles_of_all_stores_are_taken(arn):
     assert faults(**KEYS, assumeRole={"arn": arn}) == []
 
 
-@pytest.mark.parametrize(
-    "url", ["s3.example", "ftp://s3", "https://a/b", "https://u:hunter2@a", "https://a\n"]
-)
+@each_case("url", ["s3.example", "ftp://s3", "https://a/b", "https://u:hunter2@a", "https://a\n"])
 def test_an_endpoint_begins_with_its_scheme_and_is_a_host(url):
     options = {"region": "eu", "identity": KEYS, "endpoint": url, "stsEndpoint": url}
 
@@ -123,7 +122,7 @@ def test_an_endpoint_begins_with_its_scheme_and_is_a_host(url):
     assert "hunter2" not in one + other
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "clear"),
     [
         ("http://s3.example", True),
@@ -136,7 +135,7 @@ def test_only_this_machine_is_reached_in_the_clear_without_a_word(url, clear):
     assert is_clear(url) is clear
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("identity", "is_temporary"),
     [
         (KEYS, False),

@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import Unavailable
+from tests.cases import each_case
 from vendors.http import Reply, Request, check_endpoint, http_date, is_loopback, open_http, retry_after
 
 SECOND = timedelta(seconds=1)
 DATE = "Mon, 16 Nov 2026 12:00:00 GMT"
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b"\xff", b'"text"', b"[" * 100_000])
+@each_case("body", [b"", b"{", b"[]", b"null", b"\xff", b'"text"', b"[" * 100_000])
 def test_body_that_is_no_object_has_no_fields(body):
     assert Reply(status=200, body=body).fields() == {}
 
@@ -28,14 +29,12 @@ def test_nothing_that_may_hold_a_secret_is_shown():
     assert "hush" not in repr(request) + repr(reply)
 
 
-@pytest.mark.parametrize(
-    ("status", "told"), [(429, True), (503, True), (200, False), (403, False), (500, False)]
-)
+@each_case(("status", "told"), [(429, True), (503, True), (200, False), (403, False), (500, False)])
 def test_throttling_is_told_from_other_failures(status, told):
     assert Reply(status=status).is_throttling is told
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("headers", "wait"),
     [
         ({}, SECOND),
@@ -71,14 +70,12 @@ def test_no_header_raises_or_asks_for_more_than_a_minute(text):
     assert SECOND <= retry_after({"retry-after": DATE, "date": text}) <= 60 * SECOND
 
 
-@pytest.mark.parametrize(
-    "text", ["", "yesterday", "Mon, 16 Nov 2026 12:00:00 -0000", "1, 1 Jan 9" + "9" * 30]
-)
+@each_case("text", ["", "yesterday", "Mon, 16 Nov 2026 12:00:00 -0000", "1, 1 Jan 9" + "9" * 30])
 def test_what_is_no_date_is_none(text):
     assert http_date(text) is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("host", "told"),
     [
         ("localhost", True),
@@ -96,7 +93,7 @@ def test_host_of_this_machine_is_told_from_others(host, told):
     assert is_loopback(host) is told
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "kept"),
     [
         ("https://a.example/", "https://a.example"),
@@ -110,7 +107,7 @@ def test_endpoint_loses_its_last_slash(text, kept):
     assert check_endpoint(text) == kept
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gateway.domain.location import Location, parse_location
 from gateway.errors import InvalidArgument, Unsupported
+from tests.cases import each_case
 from vendors.iam_policy import MOST_CHARACTERS, PolicyTerms, escape, session_policy
 
 AWS = PolicyTerms()
@@ -111,7 +112,7 @@ def test_a_store_without_the_action_is_not_asked_for_its_location():
     assert "GetBucketLocation" not in policy
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "pattern"),
     [
         ("a*b", "a${*}b"),

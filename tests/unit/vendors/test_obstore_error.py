@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from obstore.exceptions import GenericError, PermissionDeniedError, UnauthenticatedError
 
+from tests.cases import each_case
 from vendors.obstore_error import Failure, StoreError, StoreRefused, judge, read_error
 
 TOKEN = "FwoGZXIvYXdzEXAMPLETOKEN"
@@ -16,7 +17,7 @@ def told(status: str, code: str, more: str = "") -> str:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     "code", ["AccessDenied", "AuthorizationPermissionMismatch", "AuthorizationFailure", "AllAccessDisabled"]
 )
 def test_a_store_that_knows_us_and_says_no_denies(code):
@@ -26,7 +27,7 @@ def test_a_store_that_knows_us_and_says_no_denies(code):
         assert error == StoreError(Failure.DENIED, f"403 {code}")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "code"),
     [
         ("403 Forbidden", "SignatureDoesNotMatch"),

@@ -7,6 +7,7 @@ import pytest
 from pydantic import Field, ValidationError
 
 from gateway.ports import OptionFault
+from tests.cases import each_case
 from tests.unit.vendors.words import told
 from vendors.options import (
     Options,
@@ -47,7 +48,7 @@ def test_right_options_have_no_faults():
     assert check_options(Entry, {"region": "eu", "isOpen": False, "inner": {"hostName": "a"}}) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "fault"),
     [
         ({"is_open": True}, "is_open: unknown option; did you mean isOpen?"),
@@ -94,7 +95,7 @@ def test_all_that_does_not_go_together_is_told():
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "value",
     [
         {"region": SECRET, "isOpen": SECRET, "color": SECRET, "many": [SECRET], "inner": SECRET},

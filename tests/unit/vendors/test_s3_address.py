@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 import botocore.session
 import pytest
 
+from tests.cases import each_case
 from tests.unit.vendors.sdk import sdk_client
 from vendors.s3_address import Place, access_point_url, aws_url, fits_host, with_label
 
@@ -34,8 +35,8 @@ def test_bucket_of_any_region_is_where_the_sdk_says():
     assert ours == {region: sdk_url("lake", region) for region in REGIONS}
 
 
-@pytest.mark.parametrize("region", ["us-east-1", "eu-central-1", "cn-north-1", "us-gov-west-1"])
-@pytest.mark.parametrize("dual_stack", [False, True])
+@each_case("region", ["us-east-1", "eu-central-1", "cn-north-1", "us-gov-west-1"])
+@each_case("dual_stack", [False, True])
 def test_dual_stack_and_access_points_are_where_the_sdk_says(region, dual_stack):
     partition = SESSION.get_partition_for_region(region)
     arn = f"arn:{partition}:s3:{region}:123456789012:accesspoint/sales-1"
@@ -52,8 +53,8 @@ def test_access_point_is_also_reached_through_an_endpoint_of_ones_own():
     assert access_point_url(arn, "eu-west-1", endpoint) == sdk_url(arn, "eu-west-1", endpoint)
 
 
-@pytest.mark.parametrize("endpoint", ["https://s3.example", "http://s3.example:9000"])
-@pytest.mark.parametrize(
+@each_case("endpoint", ["https://s3.example", "http://s3.example:9000"])
+@each_case(
     "bucket", ["lake", "la-ke", "a.b.c", "la_ke", "ab", "a" * 63, "192.168.0.1", "a-.b", "lake.example.org"]
 )
 def test_bucket_stands_in_the_hosts_name_where_the_sdk_puts_it(bucket, endpoint):
@@ -68,7 +69,7 @@ def test_nothing_stands_in_front_of_a_number(endpoint):
     assert urlsplit(sdk_url("lake", "us-east-1", endpoint)).path == "/lake"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("bucket", "path", "directory"),
     [
         ("", "", "/"),

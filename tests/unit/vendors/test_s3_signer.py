@@ -13,6 +13,7 @@ from gateway.domain.location import parse_location
 from gateway.domain.window import Window
 from gateway.errors import InvalidArgument, Unavailable, Unsupported
 from gateway.ports import SigningCost
+from tests.cases import each_case
 from tests.unit.vendors.sdk import TOKEN, sdk_client, sdk_urls
 from vendors import s3_signer
 from vendors.s3_address import Place
@@ -61,9 +62,9 @@ async def urls(source: Source, *names: str, window: Window = WINDOW, table: str 
     return [f"{signed.origin}{path}?{signed.query}{signature}" for path, signature in pairs]
 
 
-@pytest.mark.parametrize("token", ["", TOKEN])
-@pytest.mark.parametrize("table", ["s3://lake", "s3://lake/sales/orders", "s3://lake/50%20off/é=1 +&'#"])
-@pytest.mark.parametrize("style", ["virtual", "path"])
+@each_case("token", ["", TOKEN])
+@each_case("table", ["s3://lake", "s3://lake/sales/orders", "s3://lake/50%20off/é=1 +&'#"])
+@each_case("style", ["virtual", "path"])
 async def test_columns_make_the_urls_of_the_sdk(token, table, style):
     secret = AwsTempCredentials(access_key_id="AKIA1", secret_access_key="secret", session_token=token)
     at_path = Place(url="https://s3.eu-central-1.amazonaws.com", bucket_in_path="lake", region="eu-central-1")
@@ -85,7 +86,7 @@ async def test_columns_make_the_urls_of_the_sdk(token, table, style):
 
 
 # AT-37
-@pytest.mark.parametrize(
+@each_case(
     ("ends_at", "expires_at"),
     [
         (NOON + timedelta(minutes=20), NOON + timedelta(minutes=20)),
@@ -132,7 +133,7 @@ async def test_urls_of_a_week_are_signed_and_longer_ones_refused():
     assert source.asked == []
 
 
-@pytest.mark.parametrize("count", [0, 1, 1500, 1501, 4000])
+@each_case("count", [0, 1, 1500, 1501, 4000])
 async def test_each_path_gets_its_own_signature_in_order(count):
     names = [f"part {number}.parquet" for number in range(count)]
     paths = Paths.of(encode_path(name) for name in names)

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import pytest
-
 from gateway.domain.location import parse_location
 from gateway.ports import StorageSettings
+from tests.cases import each_case
 from vendors.aws import vendor as aws
 from vendors.local import vendor as local
 from vendors.r2 import vendor as r2
@@ -88,7 +87,7 @@ def test_reach_does_not_show_its_secrets():
     assert "tok" not in repr(reach)
 
 
-@pytest.mark.parametrize("name", ODD)
+@each_case("name", ODD)
 async def test_names_are_spelled_as_they_are(name):
     async def find() -> S3Reach:
         raise AssertionError

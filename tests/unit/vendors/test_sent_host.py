@@ -2,14 +2,13 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-import pytest
-
+from tests.cases import each_case
 from vendors.gcp.v4 import Place as GcsPlace
 from vendors.s3_address import Place as S3Place
 from vendors.sent_host import as_sent
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "host"),
     [
         ("https://s3.example", "s3.example"),

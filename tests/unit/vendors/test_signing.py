@@ -3,12 +3,11 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 from typing import Any
 
-import pytest
-
 from gateway.adapters.vendors import GROUP, find_vendor
 from gateway.domain.key import Key, Keys
 from gateway.domain.location import parse_location
 from gateway.ports import StorageSettings
+from tests.cases import each_case
 from tests.fakes.sessions import FakeSessions
 
 KEYS = {"kind": "keys", "accessKeyId": "k1", "secretAccessKey": {"value": "s"}}
@@ -40,7 +39,7 @@ def test_every_vendor_signs():
     assert set(ENTRIES) == {point.name for point in entry_points(group=GROUP)}
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@each_case("name", ENTRIES)
 async def test_storage_has_a_signer_where_its_vendor_says_that_urls_can_be_signed(name):
     prefix, options = ENTRIES[name]
     vendor = find_vendor(name)
@@ -51,7 +50,7 @@ async def test_storage_has_a_signer_where_its_vendor_says_that_urls_can_be_signe
         assert storage.signer is not None
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@each_case("name", ENTRIES)
 async def test_storage_of_a_process_that_does_not_sign_has_no_signer(name):
     async with find_vendor(name).open(settings(name, signs=False)) as storage:
         assert storage.signer is None

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import Unavailable
+from tests.cases import each_case
 from vendors.xml import parse_xml
 
 
@@ -18,7 +19,7 @@ def test_document_is_read_with_its_attributes():
     assert (found.text, found.get("c")) == ("e & f", "d")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "body",
     [
         b"",

@@ -14,6 +14,7 @@ from gateway.domain.location import parse_location
 from gateway.errors import NotFound
 from gateway.work.index import IndexCraft, IndexedTable, IndexHome, IndexSizes, LogPlanner
 from gateway.work.places import SparkPlaces
+from tests.cases import each_case
 from tests.fakes.state_store import FakeStateStore
 from tests.fakes.storages import FakeStorages
 
@@ -174,7 +175,7 @@ async def test_an_index_that_is_in_many_pieces_is_made_anew(changes):
     assert (await shop.plan())["base"] is None
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b'{"name":"x"}', b'{"name":"../x y"}'])
+@each_case("content", [b"", b"[]", b'{"name":"x"}', b'{"name":"../x y"}'])
 async def test_a_pointer_that_cannot_be_read_is_as_good_as_none(content):
     shop = Shop()
     shop.state.entries[f"{PREFIX}{CURRENT}"] = content, NOON

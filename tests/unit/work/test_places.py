@@ -4,12 +4,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
-
 from gateway.domain.credential import AwsTempCredentials, Credential
 from gateway.domain.location import parse_location
 from gateway.ports import Storage
 from gateway.work.places import SparkPlaces
+from tests.cases import each_case
 from tests.fakes.issuer import FakeIssuer
 from tests.fakes.storages import FakeStorages
 
@@ -31,7 +30,7 @@ def storage(name: str, prefix: str, spark: FakeSpark | None) -> Storage:
     return Storage(name=name, prefix=parse_location(prefix), spark=spark)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "url"),
     [
         ("/data/a b%20", "file:/data/a b%20"),
@@ -88,7 +87,7 @@ async def test_what_is_only_read_is_opened_by_a_credential_for_it_alone():
     assert "views.key" in found
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("locations", "reads", "life"),
     [
         # The bucket holds something else of the run.

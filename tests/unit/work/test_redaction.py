@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 
 from gateway.work.redaction import HIDDEN, Redaction, is_secret
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name",
     [
         "fs.s3a.bucket.lake.access.key",

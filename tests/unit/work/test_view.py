@@ -18,6 +18,7 @@ from gateway.errors import Internal, InvalidArgument, NotFound
 from gateway.work.craft import Plan
 from gateway.work.former import NOTICE
 from gateway.work.view import MARGIN, Lives, ViewCraft
+from tests.cases import each_case
 from tests.fakes.state_store import FakeStateStore
 from tests.showings import NAME, NOON, keep, make_showing, make_view, manifest_of
 from tests.unit.services.catalog.calls import FakeClock
@@ -275,7 +276,7 @@ async def test_a_manifest_that_changes_meanwhile_is_read_again():
     assert [entry.name for entry in bench.manifest(SHOWING).retired] == ["between"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "result",
     [
         {},

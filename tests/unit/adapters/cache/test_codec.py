@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 from datetime import timedelta, timezone
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from gateway.domain.credential import (
     Credential,
     GcpOauthToken,
 )
+from tests.cases import each_case
 from tests.unit.adapters.cache.doubles import NOON
 
 TEXT = st.text(max_size=20)
@@ -53,7 +53,7 @@ def test_a_moment_of_another_zone_is_the_same_moment():
     assert unpacked.value.expires_at == NOON
 
 
-@pytest.mark.parametrize(
+@each_case(
     "change",
     [{"kind": "oci"}, {"secret": {"token": "t"}}, {"expires": "soon"}, {"epochs": ["xyz"]}, {"epochs": 1}],
 )

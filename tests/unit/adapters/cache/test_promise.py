@@ -2,16 +2,15 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import pytest
-
 from gateway.adapters.cache.promise import before, least_in_need, least_left
 from gateway.domain.window import URL_PARTS, window_at
+from tests.cases import each_case
 from tests.unit.adapters.cache.doubles import HOUR, MINUTE, NOON
 
 DAY = 24 * HOUR
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("life", "least", "in_need"),
     [
         (HOUR, 45 * MINUTE, 5 * MINUTE),

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.adapters.cache.rhythm import rhythm_of
+from tests.cases import each_case
 from tests.unit.adapters.cache.doubles import HOUR, MINUTE, NOON
 
 LIVES = st.integers(min_value=2, max_value=12 * 3600).map(lambda seconds: timedelta(seconds=seconds))
@@ -33,7 +33,7 @@ def test_what_is_minted_as_early_as_may_be_still_has_enough_left_at_the_end_of_i
     assert minted_at + life - turn.end >= rhythm.least
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("life", "least"),
     [(HOUR, 30 * MINUTE), (12 * HOUR, 6 * HOUR), (30 * MINUTE, 20 * MINUTE), (10 * MINUTE, 5 * MINUTE)],
 )

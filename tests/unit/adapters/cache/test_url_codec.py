@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from gateway.adapters.cache.codec import Packed
 from gateway.adapters.cache.url_codec import pack, unpack
 from gateway.ports import Signatures
+from tests.cases import each_case
 from tests.unit.adapters.cache.doubles import NOON
 
 TEXT = st.text(max_size=20)
@@ -40,7 +41,7 @@ def test_hexadecimal_signatures_take_half_the_room(width):
     assert len(pack(Packed(signatures(joined), ()))) < len(joined) / 2 + 150
 
 
-@pytest.mark.parametrize(
+@each_case(
     "joined",
     [b"AB\nCD", b"ab\ncdef", b"ab\n\ncd", b"\nab", b"abc\nabc", b"ab\n", b"a b\nc d", b"", b"\n", b"zz"],
 )

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from gateway.commands.comparison.answer import Format, NotTheProtocol, read_answer, read_file
+from tests.cases import each_case
 
 ADD: dict[str, Any] = {
     "path": "https://h/t/p=1/one.parquet?sig=x",
@@ -59,7 +60,7 @@ def test_a_vector_is_known_by_its_file_or_by_what_it_holds():
     assert read_file(delta(deletionVector=None)).deletion_vector is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     "value",
     [
         "file",
@@ -77,7 +78,7 @@ def test_a_file_that_the_protocol_does_not_know_is_an_error(value):
         read_file(value)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "heads",
     [
         {},

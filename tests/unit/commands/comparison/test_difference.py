@@ -20,6 +20,7 @@ from gateway.commands.comparison.difference import (
     compare_names,
 )
 from gateway.commands.comparison.values import MISSING
+from tests.cases import each_case
 
 SCHEMA: dict[str, Any] = {
     "type": "struct",
@@ -68,7 +69,7 @@ def test_an_absent_configuration_equals_an_empty_one():
     assert of_metadata(answer(configuration={}), answer(configuration=None)) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("field", "value"),
     [("location", "s3://b/t"), ("accessModes", ["url"]), ("size", 5), ("numFiles", 0), ("version", 3)],
 )

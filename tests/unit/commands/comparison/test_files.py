@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from gateway.commands.comparison.answer import FileEntry
 from gateway.commands.comparison.files import compare_files
+from tests.cases import each_case
 
 
 def file(key: str, **changes: object) -> FileEntry:
@@ -50,7 +51,7 @@ def test_files_on_one_side_are_counted_with_examples():
     assert other == "5 (n0, n1, n2, ...) of 5 only in new"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "what", "old", "new"),
     [
         ({"size": 11}, "file.size", 10, 11),

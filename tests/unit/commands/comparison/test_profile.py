@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.commands.comparison.profile import ProfileError, parse_profile, read_profile
+from tests.cases import each_case
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 GOOD = {
@@ -32,13 +33,13 @@ def test_a_profile_does_not_print_its_token():
     assert "t0k3n" not in repr(parse())
 
 
-@pytest.mark.parametrize("version", [2, 0, None, "1", True])
+@each_case("version", [2, 0, None, "1", True])
 def test_another_version_is_refused(version):
     with pytest.raises(ProfileError, match="shareCredentialsVersion"):
         parse(shareCredentialsVersion=version)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "endpoint",
     [
         "",
@@ -58,14 +59,14 @@ def test_an_endpoint_that_is_no_address_is_refused_without_being_shown(endpoint)
     assert "u:p" not in str(caught.value)
 
 
-@pytest.mark.parametrize("token", ["", None, 7, "a b", "a\nb", "tök"])
+@each_case("token", ["", None, 7, "a b", "a\nb", "tök"])
 def test_a_token_that_no_header_carries_is_refused_without_being_shown(token):
     with pytest.raises(ProfileError, match="bearerToken") as caught:
         parse(bearerToken=token)
     assert not token or str(token) not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "time", ["2026-11-16T12:00:00Z", "2021-11-12T00:12:29.0Z", "2026-11-16T13:00:00+02:00", "2026-11-16"]
 )
 def test_an_expired_profile_is_refused(time):
@@ -73,7 +74,7 @@ def test_an_expired_profile_is_refused(time):
         parse(expirationTime=time)
 
 
-@pytest.mark.parametrize("time", [None, "", "2026-11-16T12:00:01Z", "9999-12-31T23:59:59Z"])
+@each_case("time", [None, "", "2026-11-16T12:00:01Z", "9999-12-31T23:59:59Z"])
 def test_a_profile_that_has_not_expired_is_taken(time):
     assert parse(expirationTime=time)
 

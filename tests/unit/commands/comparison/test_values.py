@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.commands.comparison.values import MISSING, differences, parse_json
+from tests.cases import each_case
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -34,14 +35,12 @@ def test_a_nested_difference_is_named_by_its_path():
     assert found({"a": {"b": [1, 2]}}, {"a": {"b": [1, 3]}}) == [("x.a.b", [1, 2], [1, 3])]
 
 
-@pytest.mark.parametrize(
-    ("old", "new"), [(1, True), (0, False), (1, "1"), ("a", "A"), ([1], [1, 2]), ({}, "")]
-)
+@each_case(("old", "new"), [(1, True), (0, False), (1, "1"), ("a", "A"), ([1], [1, 2]), ({}, "")])
 def test_values_of_another_kind_differ(old, new):
     assert found(old, new) == [("x", old, new)]
 
 
-@pytest.mark.parametrize(("old", "new"), [("1", "1.0"), ("1e2", "100"), ("0.10", "0.1"), ("[1.0]", "[1]")])
+@each_case(("old", "new"), [("1", "1.0"), ("1e2", "100"), ("0.10", "0.1"), ("[1.0]", "[1]")])
 def test_numbers_are_compared_as_numbers(old, new):
     assert found(parse_json(old), parse_json(new)) == []
 

@@ -10,6 +10,7 @@ from gateway.commands.verification.inspection import Inspection, Inspector, Plac
 from gateway.domain.location import parse_location
 from gateway.domain.probe import Action, Attempt, Verdict
 from gateway.ports import Storage
+from tests.cases import each_case
 from tests.fakes.object_store import NOON, FakeObjectStore, scoped
 
 LIFE = timedelta(hours=1)
@@ -121,7 +122,7 @@ def deletes(scope, action, key):
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("rule", "breaches"),
     [
         (
@@ -380,7 +381,7 @@ def failed(detail: str) -> Attempt:
     return Attempt(verdict=Verdict.FAILED, detail=detail)
 
 
-@pytest.mark.parametrize("detail", ["no answer", "FileNotFoundError", "403 SignatureDoesNotMatch", "401", ""])
+@each_case("detail", ["no answer", "FileNotFoundError", "403 SignatureDoesNotMatch", "401", ""])
 async def test_nothing_is_left_behind_where_nothing_was_taken(detail):
     inspection = await inspect(Faulty(write=failed(detail), delete=failed(detail)))
 
@@ -438,7 +439,7 @@ async def test_credential_that_cannot_be_issued_is_told_of_and_probe_objects_are
     assert not store.objects
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("life", "mark", "seen"),
     [
         (LIFE, Mark.PROVED, "1 h"),

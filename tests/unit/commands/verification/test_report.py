@@ -3,11 +3,10 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-import pytest
-
 from gateway.commands.verification.check import Mark, Row
 from gateway.commands.verification.inspection import Inspection
 from gateway.commands.verification.report import Report, Verified
+from tests.cases import each_case
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
@@ -24,7 +23,7 @@ def verified(*rows: Row, notes=()) -> Verified:
 SILENT = Verified(name="disk", vendor="local", prefix="/srv", inspection=None)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("storages", "status"),
     [
         ([verified(row(Mark.PROVED))], 0),

@@ -5,6 +5,7 @@ import pytest
 from gateway.config.checks.storage import Coverage
 from gateway.config.schema import StorageConfig
 from gateway.domain.location import parse_location
+from tests.cases import each_case
 
 
 def entries(*prefixes: str) -> list[StorageConfig]:
@@ -36,7 +37,7 @@ def test_a_password_in_a_prefix_is_not_shown(faults_of):
     assert "hunter2" not in str(faults)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("location", "covered"),
     [
         ("s3://bucket/a", True),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each_case
 from tests.fakes.view_config import faults_of, words_of
 
 COLUMNS = {"t": ("id", "Region", "amount", "tags", "place"), "u": ("id", "name"), "v": ("code",)}
@@ -25,12 +24,12 @@ GOOD = [
 ]
 
 
-@pytest.mark.parametrize("sql", GOOD)
+@each_case("sql", GOOD)
 def test_columns_that_are_there_are_found(sql):
     assert words_of(sql, COLUMNS) == ""
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sql", "words"),
     [
         ("select regin from s.d.t", "no table here has the column 'regin'; did you mean Region?"),

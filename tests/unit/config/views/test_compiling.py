@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.config.report import Report
 from gateway.config.views.compiling import Views
 from gateway.config.views.dialect import Limits, escaped, parse_query, tokenize, write
+from tests.cases import each_case
 from tests.fakes.view_config import compile_sql, faults_of, view_config
 
 
@@ -72,7 +72,7 @@ def test_a_column_under_its_tables_full_name_is_one_of_its_alias():
     assert compile_sql("select s.d.t.a from s.d.t").query == "SELECT `t`.`a` FROM `source_0` AS `t`"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "sql",
     [
         # A second table of the name, a common table expression, an alias, a query with the alias.
@@ -161,7 +161,7 @@ def test_views_that_double_at_each_step_are_refused_before_they_fill_the_memory(
     assert "reads views more than 64 times" in str(faults_of(*doubling)[0])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sql", "expected"),
     [
         ("select a, upper(b) as b from s.d.t where c > 1 and d = current_recipient('x')", True),
@@ -191,7 +191,7 @@ def test_only_a_projection_and_filter_of_one_table_row_by_row_can_be_appended_to
     assert compile_sql(sql).is_appendable is expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sql", "expected"),
     [
         ("select a from s.d.t where d > current_date", True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.config.views.functions import ALLOWED
+from tests.cases import each_case
 from tests.fakes.view_config import compile_sql, words_of
 
 GOOD = [
@@ -98,7 +99,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("sql", GOOD)
+@each_case("sql", GOOD)
 def test_a_query_of_allowed_parts_is_compiled(sql):
     assert compile_sql(sql).query.count("source_0") >= 1
 

@@ -13,6 +13,7 @@ from gateway.edge.signing import moment
 from gateway.errors import Unauthenticated, Unavailable, Unsupported
 from gateway.v1.catalog_pb2 import AUDIENCE_VENDING
 from gateway.v1.vending_pb2 import AzureUserDelegationSas, GcpOauthToken, IssueResponse
+from tests.cases import each_case
 from tests.fakes.http_connection import Reply
 from tests.fakes.services import FAR_MS, FakeRecipient, FakeTable
 from tests.unit.edge.conftest import AUTH, BASE, Edge, make_world, start_edge
@@ -154,7 +155,7 @@ async def test_keys_are_repeated_for_a_table_that_says_so() -> None:
     assert "r2Credentials" not in other
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "headers", "number"),
     [
         (None, {}, 0),
@@ -237,7 +238,7 @@ async def test_any_other_location_is_refused_before_anything_is_minted() -> None
     assert wrong == {}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("query", "body", "headers", "answered"),
     [
         ("", b"null", {}, (400, "MALFORMED_REQUEST")),

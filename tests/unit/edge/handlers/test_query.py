@@ -12,6 +12,7 @@ from gateway.edge.signing import moment
 from gateway.errors import Unauthenticated, Unavailable
 from gateway.v1.catalog_pb2 import AUDIENCE_PRESIGN, AUDIENCE_SNAPSHOT
 from gateway.v1.snapshot_pb2 import FILE_ID_HASH_DELTA, FILE_ID_HASH_UNSPECIFIED
+from tests.cases import each_case
 from tests.fakes.http_connection import Reply
 from tests.fakes.services import FAR_MS, FILE_SIZE, expected_url
 from tests.http import FINAL_CHUNK
@@ -90,7 +91,7 @@ async def test_nothing_in_the_body_is_nothing_asked_for(edge: Edge) -> None:
     assert request.file_id_hash == FILE_ID_HASH_UNSPECIFIED
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "headers", "status", "code"),
     [
         (b"null", {}, 400, "MALFORMED_REQUEST"),

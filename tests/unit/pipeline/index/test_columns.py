@@ -7,6 +7,7 @@ import pytest
 
 from gateway.services.snapshot.predicate.data_type import find_type
 from pipeline.index.columns import MOST, Family, typed_columns
+from tests.cases import each_case
 
 
 def metadata(*fields: dict[str, Any], partitions: tuple[str, ...] = (), mode: str = "none") -> dict[str, Any]:
@@ -26,7 +27,7 @@ def struct(*fields: dict[str, Any]) -> dict[str, Any]:
     return {"type": "struct", "fields": list(fields)}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "family"),
     [
         ("byte", Family.INTEGER),
@@ -42,9 +43,7 @@ def test_a_column_is_of_the_family_of_its_type(kind, family):
     assert (column.path, column.type, column.family, column.partition) == (("a",), kind, family, False)
 
 
-@pytest.mark.parametrize(
-    "kind", ["binary", "variant", {"type": "array", "elementType": "long"}, {"type": "map"}]
-)
+@each_case("kind", ["binary", "variant", {"type": "array", "elementType": "long"}, {"type": "map"}])
 def test_what_is_not_compared_gets_no_bounds(kind):
     assert typed_columns(metadata(field("a", kind))) == ()
 
@@ -76,7 +75,7 @@ def test_only_so_many_columns_are_typed():
     assert len(typed_columns(metadata(*fields))) == MOST
 
 
-@pytest.mark.parametrize(
+@each_case(
     "kind",
     [
         *("byte", "short", "integer", "long", "float", "double", "decimal(10,2)", "decimal(38, 0)"),

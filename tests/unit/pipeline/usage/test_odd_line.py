@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from pipeline.usage.odd_line import read_line
 from pipeline.usage.schema import columns_of
+from tests.cases import each_case
 from tests.fakes.audit_lines import MALFORMED, Story
 
 BARE = {"schema_version": 1, "id": "a", "at": "2026-11-16T23:30:00-01:00"}
@@ -44,7 +45,7 @@ def test_half_of_a_surrogate_pair_becomes_a_letter_that_a_column_can_hold():
     assert found["id"] == "\ufffd"
 
 
-@pytest.mark.parametrize("line", Story(7).lines(20))
+@each_case("line", Story(7).lines(20))
 def test_lines_of_a_gateway_are_events(line):
     found, told = read_line(line), json.loads(line)
     assert "reason" not in found

@@ -7,6 +7,7 @@ import pytest
 
 from gateway.errors import InvalidArgument
 from pipeline.view.plan import Shown, SourceState, ViewResult, read_view_plan
+from tests.cases import each_case
 
 PLAN: dict[str, Any] = {
     "query": "SELECT 1",
@@ -45,7 +46,7 @@ def test_what_a_recipient_is_does_not_print():
     assert "emea" not in repr(read_view_plan(PLAN))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "message"),
     [
         ({"sources": []}, "plan.sources is empty"),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pipeline.view.plan import Shown, SourceState, SourceTable, ViewPlan
 from pipeline.view.refresh import _unchanged
+from tests.cases import each_case
 
 SOURCES = {"a.b.c": SourceState(version=7, id="x")}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("timed", "version", "expected"), [(False, 7, "none"), (False, 8, None), (True, 7, None), (True, 8, None)]
 )
 def test_a_view_that_asks_for_the_time_is_made_again_though_its_sources_stand_still(timed, version, expected):

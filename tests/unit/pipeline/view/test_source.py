@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import pytest
-
 from pipeline.view.source import Changes
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "is_append"),
     [
         (Changes(), True),

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import pytest
-
 from gateway.domain.principal import Principal, PrincipalKind
 from gateway.services.catalog.list_cache import ListCache, ListKey
 from gateway.services.catalog.operation import Operation
 from gateway.services.catalog.paging import Page
 from gateway.v1 import catalog_pb2 as pb
+from tests.cases import each_case
 
 
 def key(*, generation="g1", principal="acme", shares=("s",), after="", size=500, **operation) -> ListKey:
@@ -32,7 +31,7 @@ def test_an_answer_is_found_as_it_was_kept():
     assert cache.find(key()) is kept
 
 
-@pytest.mark.parametrize(
+@each_case(
     "other",
     [
         key(generation="g2"),

@@ -9,6 +9,7 @@ from gateway.errors import InvalidArgument
 from gateway.services.catalog.operation import Operation
 from gateway.services.catalog.paging import DEFAULT_SIZE, MAX_BYTES, MAX_SIZE, Page, Pages
 from gateway.v1 import catalog_pb2 as pb
+from tests.cases import each_case
 
 LIST = Operation("ListShares")
 PAGES = Pages(Keys(current=Key(id="k", secret=b"s" * 32)))
@@ -29,7 +30,7 @@ def test_a_page_without_wishes_is_the_first_and_of_the_default_size():
     assert open_page() == Page(LIST, ("",), DEFAULT_SIZE)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("wanted", "size"), [(0, 0), (1, 1), (999, 999), (1000, 1000), (1001, MAX_SIZE), (2**32 - 1, MAX_SIZE)]
 )
 def test_a_page_is_as_long_as_asked_for_up_to_a_limit(wanted, size):

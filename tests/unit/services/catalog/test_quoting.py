@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.services.catalog.quoting import clipped, quoted
+from tests.cases import each_case
 
 
 def test_a_name_stands_in_quotes_as_it_was_written():
@@ -22,7 +22,7 @@ def test_three_names_of_the_greatest_length_are_shown_in_full():
     assert quoted(name) == f"'{name}'"
 
 
-@pytest.mark.parametrize("character", ["a", "é", "\U0001f600", "\0", "\ud800"])
+@each_case("character", ["a", "é", "\U0001f600", "\0", "\ud800"])
 def test_whatever_is_written_fits_into_the_trailing_metadata_of_a_status(character):
     assert len(quote(quoted(character * 100_000))) < 8 * 1024
 

@@ -8,6 +8,7 @@ from gateway.domain.file_path import Paths
 from gateway.errors import InvalidArgument
 from gateway.ports import Signatures
 from gateway.services.presign.codec import MAX_BYTES, MAX_PATHS, from_paths, to_proto
+from tests.cases import each_case
 
 
 def test_paths_are_taken_as_they_travel_and_in_order():
@@ -25,7 +26,7 @@ def test_no_bytes_are_no_paths():
     assert len(from_paths(b"")) == 0
 
 
-@pytest.mark.parametrize(
+@each_case(
     "paths",
     [
         b"\n",
@@ -51,9 +52,7 @@ def test_page_with_a_path_that_is_not_plain_is_refused(paths):
         from_paths(paths)
 
 
-@pytest.mark.parametrize(
-    "path", [b"_delta_log/0.json", b"a/_delta_log/0.json", b"_DELTA_LOG/0.json", b"_delta_log"]
-)
+@each_case("path", [b"_delta_log/0.json", b"a/_delta_log/0.json", b"_DELTA_LOG/0.json", b"_delta_log"])
 def test_files_of_a_log_are_not_signed(path):
     with pytest.raises(InvalidArgument, match="_delta_log"):
         from_paths(b"a.parquet\n" + path)

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from gateway.errors import InvalidArgument
 from gateway.services.snapshot.timestamp import parse_timestamp
+from tests.cases import each_case
 
 _ZONES = st.timedeltas(timedelta(hours=-14), timedelta(hours=14)).map(
     lambda span: timezone(timedelta(minutes=span // timedelta(minutes=1)))
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("2022-01-01T00:00:00Z", datetime(2022, 1, 1, tzinfo=UTC)),
@@ -29,7 +30,7 @@ def test_iso_8601_is_read_as_utc(text, expected):
     assert parse_timestamp("timestamp", text) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",

@@ -27,6 +27,7 @@ from gateway.services.snapshot.token import (
     require_table,
 )
 from gateway.v1 import snapshot_pb2 as pb
+from tests.cases import each_case
 
 PARQUET, DELTA = pb.RESPONSE_FORMAT_PARQUET, pb.RESPONSE_FORMAT_DELTA
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -130,7 +131,7 @@ def test_a_token_that_is_cut_or_grown_is_refused(change: Callable[[str], str]) -
         tokens().open_refresh(change(tokens().make_refresh(PIN, BINDING)), BINDING)
 
 
-@pytest.mark.parametrize("field", ["table_id", "location", "principal", "shape"])
+@each_case("field", ["table_id", "location", "principal", "shape"])
 def test_a_page_token_of_another_table_recipient_or_question_is_refused(field: str) -> None:
     token = tokens().make_page(FILES, BINDING)
     with pytest.raises(InvalidArgument, match="page token is not valid"):
@@ -247,7 +248,7 @@ def changed(**changes: Any) -> pb.QueryRequest:
     return merged
 
 
-@pytest.mark.parametrize(
+@each_case(
     "changes",
     [
         {"grant": "another of the same"},
@@ -266,7 +267,7 @@ def test_what_shapes_no_line_may_differ_from_page_to_page(changes: dict[str, Any
     assert bind(grant(), changed(**changes)) == bind(grant(), QUERY)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "changes",
     [
         {"capabilities": can_read(DELTA)},
@@ -296,7 +297,7 @@ def test_a_query_and_changes_are_not_the_same_question() -> None:
     assert bind(grant(), pb.QueryRequest()) != bind(grant(), pb.ChangesRequest())
 
 
-@pytest.mark.parametrize(
+@each_case(
     "changes",
     [
         {"start": pb.TableAt(version=1)},

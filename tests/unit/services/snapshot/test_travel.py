@@ -14,6 +14,7 @@ from gateway.services.snapshot.state.store import SnapshotStore
 from gateway.services.snapshot.travel import find_pinned, find_range, find_version, find_view
 from gateway.v1.snapshot_pb2 import TableAt
 from tests.builders import add
+from tests.cases import each_case
 from tests.fakes.faulty_log_reader import STARTED_AT, FaultyLogReader
 from tests.fakes.grants import GRANT, NOON
 from tests.fakes.snapshot_metrics import FakeSnapshotMetrics
@@ -89,7 +90,7 @@ async def test_the_table_may_be_as_old_as_its_grant_accepts():
     assert (await table.view(_LATEST)).snapshot.version == 5
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("at", "found"),
     [(version(0), 0), (version(4), 4), (time(0), 0), (time(2.99), 2), (time(3), 3), (time(4), 4)],
 )
@@ -101,7 +102,7 @@ async def test_a_version_or_a_time_is_a_version_with_its_time(at, found):
     assert view.timestamp == _START_MS + found * 60_000
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("at", "message"),
     [
         (version(-1), "greater than or equal to 0"),
@@ -132,7 +133,7 @@ async def test_a_table_without_history_sharing_refuses_politely(at):
     assert await table.version_from("") == 4
 
 
-@pytest.mark.parametrize("at", [version(0), version(1), time(0), time(1.9), time(-5)])
+@each_case("at", [version(0), version(1), time(0), time(1.9), time(-5)])
 async def test_what_was_before_the_start_version_is_not_shared(at):
     table = Table()
     table.grant = replace(GRANT, start_version=2)
@@ -158,7 +159,7 @@ async def test_a_start_version_that_is_still_to_come_shares_nothing_of_the_past(
             await asked
 
 
-@pytest.mark.parametrize(("minutes", "found"), [(-99, 0), (0, 0), (0.1, 1), (3, 3), (4, 4)])
+@each_case(("minutes", "found"), [(-99, 0), (0, 0), (0.1, 1), (3, 3), (4, 4)])
 async def test_the_version_at_or_after_a_time(minutes, found):
     assert await Table().version_from(text(minutes)) == found
 
@@ -251,7 +252,7 @@ async def test_a_version_whose_commit_is_gone_has_no_time():
         await table.view(time(4))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("start", "end", "found"),
     [
         (version(0), _LATEST, (0, 4)),
@@ -275,7 +276,7 @@ async def test_a_range_includes_both_of_its_ends(start, end, found):
     assert history.timestamp_of(last) == _START_MS + last * 60_000
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("start", "end", "message"),
     [
         (
@@ -320,8 +321,8 @@ async def pinned(table: Table, number: int, at: TableAt = _LATEST):
     return await find_pinned(table.store, table.reader.log, table.grant, at, number)
 
 
-@pytest.mark.parametrize("number", [0, 3, 4])
-@pytest.mark.parametrize("history_shared", [True, False])
+@each_case("number", [0, 3, 4])
+@each_case("history_shared", [True, False])
 async def test_a_pinned_version_is_shown_as_the_latest_that_it_was(number, history_shared):
     table = Table()
     table.grant = replace(GRANT, history_shared=history_shared)

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import pytest
-
 from gateway.domain.location import parse_location
+from tests.cases import each_case
 from tests.unit.vendors.words import told
 from vendors.aws import vendor
 from vendors.aws.config import check, check_dir, check_url, parse
@@ -35,7 +34,7 @@ def test_all_options_together_are_fine():
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("more", "words"),
     [
         ({"identity": None}, "identity.kind: is missing: give one of keys, profile, webIdentity, chain"),
@@ -99,7 +98,7 @@ def test_a_path_that_no_policy_holds_says_so():
     assert "too long" in fault
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("options", "partition"),
     [
         ({"role": {"arn": "arn:aws-cn:iam::123456789012:role/x"}}, "aws-cn"),
@@ -114,7 +113,7 @@ def test_the_partition_is_that_of_the_role_or_the_region(options, partition):
     assert parse(options).terms.partition == partition
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("options", "bucket", "path_style"),
     [
         ({}, "lake", False),

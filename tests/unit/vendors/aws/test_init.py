@@ -9,6 +9,7 @@ from gateway.domain.file_path import Paths
 from gateway.domain.location import parse_location
 from gateway.domain.window import Window
 from gateway.ports import Sessions, StorageSettings
+from tests.cases import each_case
 from tests.fakes.sessions import FakeSessions
 from tests.unit.vendors.sdk import sdk_client, sdk_urls
 from vendors.aws import vendor
@@ -75,7 +76,7 @@ async def test_process_that_does_not_sign_has_no_signer():
         assert storage.signer is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("identity", "has_sessions"),
     [
         (KEYS, False),

@@ -5,10 +5,10 @@ import re
 from datetime import timedelta
 from pathlib import Path
 
-import pytest
 import yaml
 
 from gateway.domain.location import parse_location
+from tests.cases import each_case
 from vendors.aws.config import AwsOptions, RoleOptions, check, check_dir
 from vendors.boto_options import AssumeRoleOptions, KeysOptions, ProfileOptions, WebIdentityOptions
 from vendors.iam_policy import PolicyTerms, session_policy
@@ -20,14 +20,14 @@ MODELS = (AwsOptions, RoleOptions, AssumeRoleOptions, KeysOptions, ProfileOption
 DOCUMENTS = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name", sorted({field.alias or name for model in MODELS for name, field in model.model_fields.items()})
 )
 def test_every_option_is_on_the_page(name):
     assert name in PAGE
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
+@each_case("document", DOCUMENTS)
 def test_every_policy_on_the_page_is_one(document):
     policy = json.loads(document)
 

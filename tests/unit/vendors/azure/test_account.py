@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import pytest
-
 from gateway.domain.location import parse_location
+from tests.cases import each_case
 from vendors.azure.account import host_fault, read_account
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "name", "endpoint"),
     [
         ("abfss://c@lake.dfs.core.windows.net/t", "lake", "https://lake.blob.core.windows.net"),
@@ -32,7 +31,7 @@ def test_endpoint_of_the_options_takes_its_place():
     assert account.url("a") == "http://127.0.0.1:10000/lake/c/a"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("host", "words"),
     [
         ("onelake.dfs.fabric.microsoft.com", "OneLake"),

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from gateway.errors import Unavailable
+from tests.cases import each_case
 from tests.unit.vendors.azure.doubles import NOON, FakeClock
 from vendors.azure.account_key import AccountKeys, decode_key
 from vendors.options import SecretOptions
@@ -69,6 +70,6 @@ async def test_key_is_shown_nowhere(caplog):
     assert FIRST not in caplog.text
 
 
-@pytest.mark.parametrize(("text", "secret"), [("a2V5", b"key"), (" a2V5\n", b"key"), ("", None), ("k", None)])
+@each_case(("text", "secret"), [("a2V5", b"key"), (" a2V5\n", b"key"), ("", None), ("k", None)])
 def test_key_is_decoded_or_none(text, secret):
     assert decode_key(text) == secret

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import pytest
-
+from tests.cases import each_case
 from tests.unit.vendors.words import told
 from vendors.azure.config import ClientSecretIdentity, check, parse
 
@@ -11,7 +10,7 @@ CHAIN = {"identity": {"kind": "chain"}}
 SUBSCRIPTION = "11111111-2222-3333-4444-555555555555"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "identity",
     [
         {"kind": "clientSecret", "tenantId": "t", "clientId": "c", "clientSecret": {"value": "s"}},
@@ -30,9 +29,7 @@ def test_each_kind_of_identity_is_taken(identity):
     assert parse({"identity": identity}).identity.kind == identity["kind"]
 
 
-@pytest.mark.parametrize(
-    "given", [{}, {"identity": {}}, {"identity": "chain"}, {"identity": {"clientId": "c"}}]
-)
+@each_case("given", [{}, {"identity": {}}, {"identity": "chain"}, {"identity": {"clientId": "c"}}])
 def test_entry_without_an_identity_is_told_the_kinds(given):
     (fault,) = told(check(given))
 
@@ -46,7 +43,7 @@ def test_unknown_kind_is_told_the_others():
     assert fault.startswith("identity.kind: must be one of clientSecret, ")
 
 
-@pytest.mark.parametrize("value", ["", "hush hush", "hush!", "hüsh", "aHVzaA==x"])
+@each_case("value", ["", "hush hush", "hush!", "hüsh", "aHVzaA==x"])
 def test_account_key_that_is_none_is_told_without_it(value):
     (fault,) = told(check({"identity": {"kind": "accountKey", "accountKey": {"value": value}}}))
 
@@ -75,7 +72,7 @@ def test_entry_that_nobody_wrote_uses_the_chain():
     assert options.hierarchical_namespace is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "words"),
     [
         ({"unknown": 1}, "unknown: unknown option; known are identity, authority,"),
@@ -113,7 +110,7 @@ def test_fault_is_named(given, words):
     assert words in fault
 
 
-@pytest.mark.parametrize(
+@each_case(
     "endpoint",
     [
         "https://account.privatelink.example",

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from gateway.errors import Unavailable
+from tests.cases import each_case
 from tests.unit.vendors.azure.doubles import ACCOUNT, NOON, FakeHttp, FakeTokens, options
 from vendors.azure.cutter import AzureCutter
 from vendors.http import Reply
@@ -45,7 +44,7 @@ async def test_keys_of_the_account_are_revoked_through_the_management_api():
     assert forgotten == [True]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "answer",
     [Reply(status=403), Reply(status=404), Reply(status=202), Unavailable("Azure does not answer")],
 )

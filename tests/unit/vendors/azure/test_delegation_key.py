@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from gateway.errors import Unavailable
+from tests.cases import each_case
 from tests.unit.vendors.azure.doubles import (
     NOON,
     SECRET,
@@ -120,7 +121,7 @@ async def test_missing_role_is_named_in_the_log_and_not_to_the_recipient(caplog)
     assert raised.value.retry_after is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "headers", "wait"),
     [
         (429, {"retry-after": "7"}, timedelta(seconds=7)),
@@ -195,7 +196,7 @@ async def test_clock_that_differs_from_azure_is_warned_of(date, warned, caplog):
     assert ("clock" in caplog.text) == warned
 
 
-@pytest.mark.parametrize(
+@each_case(
     "body",
     [
         b"",

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from gateway.errors import Unavailable
+from tests.cases import each_case
 from vendors.azure.errors import error_code, identity_unavailable, unavailable
 from vendors.http import Reply
 
@@ -20,7 +21,7 @@ def told(reply: Reply) -> Unavailable:
     return unavailable(reply, "lake", doing="a delegation key", needs=NEEDS)
 
 
-@pytest.mark.parametrize("code", ["", "has blanks", "line\nbreak", "x" * 81, "<b>", "é"])
+@each_case("code", ["", "has blanks", "line\nbreak", "x" * 81, "<b>", "é"])
 def test_code_that_is_none_of_azures_is_left_out(code):
     assert error_code(refused(403, code)) == ""
 

@@ -15,6 +15,7 @@ from azure.identity.aio import (
 )
 
 from gateway.errors import Unavailable
+from tests.cases import each_case
 from tests.unit.vendors.azure.doubles import NOON, FakeClock
 from tests.unit.vendors.background import finish_background
 from vendors.azure.config import parse
@@ -66,7 +67,7 @@ def made() -> tuple[FakeClock, Sdk, Tokens]:
     return clock, sdk, tokens
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("identity", "kind"),
     [
         (SECRET, ClientSecretCredential),

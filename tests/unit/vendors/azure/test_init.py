@@ -4,6 +4,7 @@ import pytest
 
 from gateway.domain.location import parse_location
 from gateway.ports import StorageSettings
+from tests.cases import each_case
 from tests.fakes.sessions import FakeSessions
 from vendors.azure import vendor
 from vendors.azure.issuer import AzureIssuer
@@ -82,9 +83,9 @@ def test_flat_account_and_blob_spelling_are_told_apart():
     assert vendor.check_dir({**flat, "containerScope": "accept"}, spelled) == []
 
 
-@pytest.mark.parametrize("namespace", [True, False, None])
-@pytest.mark.parametrize("scheme", ["abfss", "wasbs"])
-@pytest.mark.parametrize("identity", [OPTIONS["identity"], BY_KEY["identity"]])
+@each_case("namespace", [True, False, None])
+@each_case("scheme", ["abfss", "wasbs"])
+@each_case("identity", [OPTIONS["identity"], BY_KEY["identity"]])
 def test_urls_are_signed_for_every_kind_of_account_and_spelling(identity, scheme, namespace):
     given = {"identity": identity, "hierarchicalNamespace": namespace}
     location = parse_location(f"{scheme}://tables@lakeaccount.blob.core.windows.net/shared")

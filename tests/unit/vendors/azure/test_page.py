@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
+from tests.cases import each_case
 from vendors.azure.config import (
     AzureOptions,
     ChainIdentity,
@@ -22,7 +21,7 @@ def keys_of(model, prefix=""):
     return {prefix + (field.alias or name) for name, field in model.model_fields.items()}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "key",
     sorted(
         (keys_of(AzureOptions) - {"identity", "revocation"})
@@ -34,7 +33,7 @@ def test_every_option_is_on_the_page(key):
     assert f"`{key}" in PAGE
 
 
-@pytest.mark.parametrize("kind", ["clientSecret", "managedIdentity", "workloadIdentity", "chain"])
+@each_case("kind", ["clientSecret", "managedIdentity", "workloadIdentity", "chain"])
 def test_every_kind_of_identity_is_on_the_page(kind):
     assert f"`{kind}`" in PAGE
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.domain.location import parse_location
 from gateway.errors import InvalidArgument
+from tests.cases import each_case
 from tests.hypothesis_profiles import examples
 from tests.unit.vendors.azure.doubles import delegation_key
 from tests.unit.vendors.azure.sdk import sdk_sas
@@ -89,7 +90,7 @@ def test_two_directories_never_share_a_signature(path, other):
     assert (fields(path)["sig"] == fields(other)["sig"]) == (path == other)
 
 
-@pytest.mark.parametrize("other", ["a", "a/b/c", "a/b2", "A/b", "a/%62"])
+@each_case("other", ["a", "a/b/c", "a/b2", "A/b", "a/%62"])
 def test_signature_is_not_that_of_a_parent_child_sibling_or_alias(other):
     assert fields("a/b")["sig"] != fields(other)["sig"]
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cases import each_case
 from tests.doubles.gcp_sign_blob import nested_answer, split_batch
 from tests.hypothesis_profiles import examples
 from tests.unit.vendors.gcp.iam import batch_of
@@ -63,7 +64,7 @@ def test_bare_line_feeds_and_other_spellings_of_the_head_are_read():
         assert (reply.status, reply.fields()) == (200, {"a": 1})
 
 
-@pytest.mark.parametrize(
+@each_case(
     "reply",
     [
         batch_of([]),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from gateway.domain.location import Location, parse_location
 from gateway.errors import InvalidArgument, Unsupported
+from tests.cases import each_case
 from vendors.gcp.boundary import access_boundary, cel_string
 
 BUCKET = "projects/_/buckets/lake"
@@ -100,7 +101,7 @@ def test_any_other_name_is_open_exactly_when_it_lies_below(path, other):
     assert allows(location, f"{BUCKET}/objects/{other}") == other.startswith(f"{location.path}/")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name",
     [
         BUCKET,
@@ -128,9 +129,7 @@ def test_listing_is_open_for_prefixes_past_the_slash_only(path, rest):
     assert listed == rest.startswith("/")
 
 
-@pytest.mark.parametrize(
-    "prefix", [None, "", "sales", "sales/", "sales/orders", "sales/order", "/sales/orders/"]
-)
+@each_case("prefix", [None, "", "sales", "sales/", "sales/orders", "sales/order", "/sales/orders/"])
 def test_listing_above_or_beside_is_closed(prefix):
     assert not allows(at("sales/orders"), BUCKET, list_prefix=prefix)
 
@@ -150,7 +149,7 @@ def test_literal_means_its_text_or_is_refused(text):
     assert environment.program(environment.compile(literal)).evaluate({}) == text
 
 
-@pytest.mark.parametrize("character", ["\0", "\a", "\v", "\x1b", "\x7f", "\x85", "\u2028", "\udc00"])
+@each_case("character", ["\0", "\a", "\v", "\x1b", "\x7f", "\x85", "\u2028", "\udc00"])
 def test_characters_without_an_escape_are_refused(character):
     with pytest.raises(Unsupported):
         cel_string(f"a{character}b")
@@ -173,7 +172,7 @@ def test_rule_is_one_and_reads_only():
     }
 
 
-@pytest.mark.parametrize("character", ["a", "'", "ö", "💧"])
+@each_case("character", ["a", "'", "ö", "💧"])
 def test_boundary_that_google_would_not_take_is_refused_and_never_weakened(character):
     fits = next(count for count in itertools.count(1) if not is_taken(character * (count + 1)))
 

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
+from tests.cases import each_case
 from tests.unit.vendors.words import told
 from vendors.gcp.config import (
     ChainOptions,
@@ -27,7 +26,7 @@ def identity(**options: object) -> dict[str, object]:
     return {"identity": options}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "options",
     [
         identity(kind="chain"),
@@ -50,7 +49,7 @@ def test_options_are_fine(options):
     assert check(options) == []
 
 
-@pytest.mark.parametrize("options", [{}, {"identity": None}, {"identity": {}}, identity(kind="magic")])
+@each_case("options", [{}, {"identity": None}, {"identity": {}}, identity(kind="magic")])
 def test_entry_without_an_identity_is_told_the_kinds(options):
     (fault,) = told(check(options))
 
@@ -58,7 +57,7 @@ def test_entry_without_an_identity_is_told_the_kinds(options):
     assert "one of serviceAccount, workloadIdentity, metadata, chain" in fault
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("options", "fault"),
     [
         (identity(kind="serviceAccount"), "identity: give either keyFile or key"),
@@ -129,7 +128,7 @@ def test_fault_is_named(options, fault):
     assert told(check(options)) == [fault]
 
 
-@pytest.mark.parametrize("account", ["", "a", "a@b/../c", "a@b:generate", "a b@c", "a@b\n"])
+@each_case("account", ["", "a", "a@b/../c", "a@b:generate", "a b@c", "a@b\n"])
 def test_service_account_that_would_change_the_address_is_refused(account):
     assert check(identity(kind="chain", impersonate={"serviceAccount": account}))
     assert check({"identity": CHAIN, "signing": {"kind": "signBlob", "serviceAccount": account}})
@@ -143,7 +142,7 @@ def test_secret_is_in_no_fault_and_no_repr():
     assert "hush" not in repr(parse(identity(kind="serviceAccount", key={"value": "hush"})))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "signing",
     [
         {"kind": "hmac", "accessId": "hush hush", "secret": "hush"},
@@ -187,7 +186,7 @@ def test_addresses_can_be_chosen():
     assert options.storage_url == "https://s.p.example"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "model",
     [
         ChainOptions,

@@ -10,6 +10,7 @@ from gateway.domain.file_path import Paths
 from gateway.domain.location import parse_location
 from gateway.errors import Unavailable, Unsupported
 from gateway.ports import SigningCost
+from tests.cases import each_case
 from tests.doubles.gcp_signed_url import BadUrl
 from tests.hypothesis_profiles import examples
 from tests.unit.vendors.gcp.signed import (
@@ -78,7 +79,7 @@ async def test_url_is_not_believed_for_another_file_method_or_secret():
         read(url).check_secret(f"{SECRET}x")
 
 
-@pytest.mark.parametrize("count", [0, 1, 1000, 2500])
+@each_case("count", [0, 1, 1000, 2500])
 async def test_each_path_gets_its_own_signature_in_order(count):
     urls = await urls_of(signer(), TABLE, *(f"part-{number}" for number in range(count)))
 

@@ -9,6 +9,7 @@ from gateway.domain.file_path import Paths
 from gateway.domain.location import parse_location
 from gateway.errors import Unavailable, Unsupported
 from gateway.ports import SigningCost
+from tests.cases import each_case
 from tests.unit.vendors.gcp.signed import (
     GATEWAY,
     HOUR,
@@ -40,7 +41,7 @@ async def test_url_is_believed_for_its_file_alone():
     assert not read(url.replace("part%200", "part%201")).is_by(small_key().public_key())
 
 
-@pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 300])
+@each_case("count", [0, 1, 63, 64, 65, 300])
 async def test_each_path_gets_its_own_signature_in_order(count):
     urls = await urls_of(signer(), TABLE, *(f"part-{number}" for number in range(count)))
 

@@ -7,6 +7,7 @@ import pytest
 
 from gateway.domain.location import parse_location
 from gateway.ports import Signer
+from tests.cases import each_case
 from tests.unit.vendors.gcp.google import SHARER, FakeGoogle
 from tests.unit.vendors.gcp.iam import FakeIam
 from tests.unit.vendors.gcp.signed import GATEWAY, key_file, read, small_key, urls_of
@@ -51,13 +52,13 @@ def chosen(identity: Mapping[str, object], **options: object) -> Signer | None:
     return Opened({"identity": identity, **options}).signers.by_options()
 
 
-@pytest.mark.parametrize("identity", [KEY, WORKLOAD, METADATA, CHAIN])
+@each_case("identity", [KEY, WORKLOAD, METADATA, CHAIN])
 def test_hmac_key_signs_whoever_the_identity_is(identity):
     assert isinstance(chosen(identity, signing=HMAC), HmacSigner)
     assert isinstance(chosen({**identity, "impersonate": IMPERSONATE}, signing=HMAC), HmacSigner)
 
 
-@pytest.mark.parametrize("identity", [KEY, WORKLOAD, METADATA, CHAIN])
+@each_case("identity", [KEY, WORKLOAD, METADATA, CHAIN])
 def test_google_signs_as_the_account_that_is_impersonated_or_named(identity):
     assert isinstance(chosen({**identity, "impersonate": IMPERSONATE}), BlobSigner)
     assert isinstance(
@@ -93,7 +94,7 @@ def test_identity_that_names_no_account_has_no_signer_and_is_told_which_option_n
     assert "options.identity.impersonate" in words
 
 
-@pytest.mark.parametrize(
+@each_case(
     "options",
     [
         {"identity": KEY},

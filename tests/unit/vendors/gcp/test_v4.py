@@ -15,6 +15,7 @@ from gateway.domain.file_path import Paths
 from gateway.domain.location import Location, parse_location
 from gateway.domain.window import Window
 from gateway.errors import Unsupported
+from tests.cases import each_case
 from tests.unit.vendors.gcp.google import NOON
 from tests.unit.vendors.gcp.signed import (
     GATEWAY,
@@ -117,7 +118,7 @@ def test_seven_days_are_signed_and_a_second_more_is_refused_in_words():
         form(window=window_of(DAY * 7 + timedelta(seconds=1)))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("endpoint", "origin", "host"),
     [
         ("https://storage.googleapis.com:443", "https://storage.googleapis.com/", "storage.googleapis.com"),

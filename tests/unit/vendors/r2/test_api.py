@@ -5,6 +5,7 @@ import json
 import pytest
 
 from gateway.errors import Unavailable
+from tests.cases import each_case
 from tests.unit.vendors.r2.cloudflare import API_TOKEN, FakeCloudflare, failure, success
 from vendors.http import Reply
 from vendors.options import SecretOptions
@@ -62,7 +63,7 @@ async def test_nothing_is_sent_without_a_token(cloudflare, tmp_path):
     assert cloudflare.sent == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reply", "codes"),
     [
         (success(), []),

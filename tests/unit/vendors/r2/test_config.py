@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each_case
 from tests.unit.vendors.r2.cloudflare import ACCOUNT, SECRET, options, raw_options
 from tests.unit.vendors.words import told
 from vendors.r2.config import KeysOptions, R2Options, RevocationOptions, check
@@ -11,7 +12,7 @@ from vendors.r2.config import KeysOptions, R2Options, RevocationOptions, check
 TOKEN = {"value": "hush"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "changes",
     [
         {},
@@ -36,7 +37,7 @@ def test_entry_without_an_identity_is_told_what_to_give(identity):
     assert "keys" in faults[0]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "fault"),
     [
         ({"mint": "api"}, "apiToken: is for mint: api, which needs it"),
@@ -61,7 +62,7 @@ def test_fault_is_named(changes, fault):
     assert told(check(raw_options(**changes))) == [fault]
 
 
-@pytest.mark.parametrize("account", ["", "a.example.com", "a/b", "A", "a" * 33, "a\n"])
+@each_case("account", ["", "a.example.com", "a/b", "A", "a" * 33, "a\n"])
 def test_account_that_would_change_the_address_is_refused(account):
     assert check(raw_options(accountId=account))
 

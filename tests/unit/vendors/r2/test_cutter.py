@@ -5,6 +5,7 @@ import pytest
 from gateway.domain.credential import Credential
 from gateway.domain.location import Location, parse_location
 from gateway.domain.probe import Action, Attempt, Verdict
+from tests.cases import each_case
 from tests.unit.vendors.r2.cloudflare import (
     ACCOUNT,
     API_TOKEN,
@@ -103,7 +104,7 @@ class FakeProbe:
         return self._attempt
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("verdict", "detail", "refused"),
     [
         (Verdict.FAILED, "401 Unauthorized", True),

@@ -7,6 +7,7 @@ import pytest
 from gateway.domain.location import parse_location
 from gateway.domain.probe import Action, Verdict
 from gateway.ports import Sessions, StorageSettings
+from tests.cases import each_case
 from tests.fakes.sessions import FakeSessions
 from tests.unit.vendors.opened_store import opened_store
 from tests.unit.vendors.r2.cloudflare import ENDPOINT, NOON, PARENT, SECRET, raw_options
@@ -84,9 +85,7 @@ async def test_probe_takes_silence_for_no_proof():
     assert attempt.verdict is Verdict.FAILED
 
 
-@pytest.mark.parametrize(
-    ("bucket", "is_one"), [("lake", True), ("a-1", True), ("la.ke", False), ("la_ke", False)]
-)
+@each_case(("bucket", "is_one"), [("lake", True), ("a-1", True), ("la.ke", False), ("la_ke", False)])
 def test_name_that_no_bucket_on_r2_has_is_told(bucket, is_one):
     table = parse_location(f"s3://{bucket}/t")
 

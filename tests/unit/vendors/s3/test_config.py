@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.domain.location import parse_location
+from tests.cases import each_case
 from tests.unit.vendors.words import told
 from vendors.s3 import vendor
 from vendors.s3.config import check, check_dir, parse, policy_for
@@ -26,7 +27,7 @@ def custom(**capabilities: Any) -> dict[str, Any]:
     return entry("custom", capabilities=capabilities)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "options",
     [
         entry("minio"),
@@ -40,7 +41,7 @@ def test_each_profile_vends_with_what_it_needs(options):
     assert check_dir(options, TABLE) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("options", "words"),
     [
         (entry("minio", role=ROLE), "role: is ignored by minio: remove it"),
@@ -114,8 +115,8 @@ def test_what_a_store_of_ones_own_can_do_may_be_used():
     assert check_dir(options, parse_location("s3://lake/a*b")) == []
 
 
-@pytest.mark.parametrize("path", ["a*b", "a?b", "a$b", "${aws:username}", "${*}"])
-@pytest.mark.parametrize("profile", ["minio", "seaweedfs", "ceph"])
+@each_case("path", ["a*b", "a?b", "a$b", "${aws:username}", "${*}"])
+@each_case("profile", ["minio", "seaweedfs", "ceph"])
 def test_a_path_that_no_policy_of_the_store_names_exactly_is_refused(profile, path):
     options = entry(profile, acceptCaseVariants=True, **({} if profile == "minio" else {"role": ROLE}))
 
@@ -151,7 +152,7 @@ def test_a_store_that_needs_a_role_says_so(profile):
     assert "set options.role" in fault
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("options", "words"),
     [
         (entry("seaweedfs", role=ROLE), "from 15 minutes to 12 hours: change credentialLife"),
@@ -181,7 +182,7 @@ def test_tokens_come_from_the_store_itself_unless_another_place_is_named():
     assert elsewhere.endpoints("lake").sts == "https://sts.example"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("more", "bucket", "path_style"),
     [
         ({}, "lake", True),

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from gateway.domain.location import parse_location
+from tests.cases import each_case
 from vendors.s3.config import CapabilityOptions, RoleOptions, S3Options, check, check_dir
 from vendors.s3.profile import PROFILES
 
@@ -16,7 +17,7 @@ MODELS = (S3Options, RoleOptions, CapabilityOptions)
 STORAGES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name", sorted({field.alias or name for model in MODELS for name, field in model.model_fields.items()})
 )
 def test_every_option_is_on_the_page(name):

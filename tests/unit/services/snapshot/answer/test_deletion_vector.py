@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from gateway.errors import Unsupported
 from gateway.services.snapshot.answer.deletion_vector import decode_relative, find_vectors, require_vectors
 from gateway.services.snapshot.log.schema import DELETION_VECTOR
+from tests.cases import each_case
 from tests.fakes.grants import GRANT
 
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
@@ -85,7 +86,7 @@ def test_rows_without_a_vector_have_none():
     require_vectors(column(None, {"storageType": None}), GRANT)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("damaged", "reason"),
     [
         (vector("x", "y"), "neither inline nor in a file"),

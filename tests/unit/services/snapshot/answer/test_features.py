@@ -15,6 +15,7 @@ from gateway.services.snapshot.answer.features import (
 )
 from gateway.services.snapshot.log.metadata import Metadata
 from gateway.services.snapshot.log.protocol import Protocol
+from tests.cases import each_case
 from tests.unit.services.snapshot.answer.pages import files_of
 
 _PLAIN = schema_string([Field("a", "long", comment="timestamp_ntz, variant and delta.typeChanges")])
@@ -38,7 +39,7 @@ def metadata(schema: str = _PLAIN, **configuration: str) -> Metadata:
     return Metadata(id="t", schema_string=schema, configuration=properties)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("listed", "table"),
     [
         (protocol(reader=1), metadata()),
@@ -58,7 +59,7 @@ def test_a_feature_that_is_only_listed_is_not_in_use(listed, table):
     assert used_features(listed, table, has_vectors=False) == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("listed", "table", "feature"),
     [
         (protocol("deletionVectors"), metadata(delta_enableDeletionVectors="true"), "deletionVectors"),
@@ -135,7 +136,7 @@ def test_features_that_the_client_declares_are_told_as_they_are():
     assert told_protocol(listed, metadata(), {"timestampntz", "deletionvectors"}, has_vectors=False) == listed
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("listed", "table"),
     [
         (protocol("typeWidening"), metadata(delta_enableTypeWidening="true")),

@@ -9,6 +9,7 @@ import pytest
 from gateway.errors import InvalidArgument
 from gateway.services.snapshot.answer.file_id import choose_hash, file_ids
 from gateway.v1 import snapshot_pb2 as pb
+from tests.cases import each_case
 
 _PATH = "date=2021-04-28/part-00000-8b0086f2-7b27-4935-ac5a-8ed6215a6640.c000.snappy.parquet"
 
@@ -26,7 +27,7 @@ def test_ids_are_hashes_of_the_path_in_the_log():
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("asked", "response_format", "chosen"),
     [
         (pb.FILE_ID_HASH_UNSPECIFIED, pb.RESPONSE_FORMAT_PARQUET, pb.FILE_ID_HASH_PARQUET),

@@ -10,6 +10,7 @@ from gateway.services.snapshot.answer.head import render_head, render_metadata, 
 from gateway.services.snapshot.log.metadata import Metadata
 from gateway.services.snapshot.log.protocol import Protocol
 from gateway.v1.snapshot_pb2 import RESPONSE_FORMAT_DELTA, RESPONSE_FORMAT_PARQUET
+from tests.cases import each_case
 from tests.fakes.grants import GRANT
 from tests.unit.services.snapshot.answer.pages import snapshot_of
 
@@ -55,7 +56,7 @@ def test_in_the_delta_format_the_protocol_is_that_of_the_table():
     }
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("protocol", "fields"),
     [
         (

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from gateway.services.snapshot.answer.batch import MAX_FILES
 from gateway.services.snapshot.answer.page import render_files
+from tests.cases import each_case
 from tests.fakes.grants import GRANT
 from tests.unit.services.snapshot.answer.pages import DELTA, PARQUET, files_of, many, no_lines
 
@@ -25,7 +24,7 @@ def counted(*records):
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("records", "limit", "expected"),
     [
         ([10, 10, 10], None, 3),
@@ -75,6 +74,6 @@ def test_a_limit_reaches_over_pages():
     assert [page.files for page in pages] == [*[MAX_FILES] * 10, 1]
 
 
-@pytest.mark.parametrize("stats", ["", "not json", "[1]", '{"numRecords":"x"}', '{"numRecords":1.5}', "null"])
+@each_case("stats", ["", "not json", "[1]", '{"numRecords":"x"}', '{"numRecords":1.5}', "null"])
 def test_statistics_that_do_not_count_count_for_nothing(stats):
     assert count_of(many(3, stats=stats), 1) == 3

@@ -11,6 +11,7 @@ from gateway.domain.location import parse_location
 from gateway.errors import Unsupported
 from gateway.services.snapshot.answer.locate import locate, locate_absolute
 from gateway.services.snapshot.log.path import encode_paths
+from tests.cases import each_case
 from tests.fakes.grants import GRANT
 from tests.hypothesis_profiles import examples
 
@@ -35,7 +36,7 @@ def place(path: str, grant=GRANT):
     return found.locations[0], found.paths[0]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("grant", "path", "location", "relative"),
     [
         (GRANT, "p=1/a", 0, "p%3D1/a"),
@@ -63,7 +64,7 @@ def test_a_file_is_found_below_the_deepest_location_of_the_grant(grant, path, lo
     assert place(path, grant) == (location, relative)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("grant", "path", "said", "unsaid"),
     [
         (GRANT, "s3://other-bucket/secret/key.parquet", "in s3://other-bucket:", "secret"),
@@ -95,7 +96,7 @@ def test_a_file_elsewhere_is_refused_with_its_bucket_and_the_missing_entry(grant
     assert "retail.sales.orders" in caught.value.message
 
 
-@pytest.mark.parametrize(
+@each_case(
     "path",
     [
         "a/../secret",
@@ -121,7 +122,7 @@ def test_a_file_elsewhere_is_refused_with_its_bucket_and_the_missing_entry(grant
         "s3:/archive/../orders/secret",
     ],
 )
-@pytest.mark.parametrize("grant", [GRANT, LOCAL])
+@each_case("grant", [GRANT, LOCAL])
 def test_a_path_that_leaves_its_location_or_means_two_things_is_refused(path, grant):
     with pytest.raises(Unsupported) as caught:
         place(path, grant)
@@ -129,7 +130,7 @@ def test_a_path_that_leaves_its_location_or_means_two_things_is_refused(path, gr
     assert "secret" not in caught.value.message
 
 
-@pytest.mark.parametrize("path", ["s3://archive/orders", "s3://archive", "s3://", "s3:", "file:", "file:x"])
+@each_case("path", ["s3://archive/orders", "s3://archive", "s3://", "s3:", "file:", "file:x"])
 def test_a_location_itself_is_no_file(path):
     with pytest.raises(Unsupported):
         place(path)

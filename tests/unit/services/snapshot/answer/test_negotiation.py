@@ -9,6 +9,7 @@ from gateway.errors import Unsupported
 from gateway.services.snapshot.answer.negotiation import choose_format
 from gateway.services.snapshot.log.protocol import Protocol
 from gateway.v1 import snapshot_pb2 as pb
+from tests.cases import each_case
 from tests.fakes.grants import GRANT
 from tests.unit.services.snapshot.answer.pages import snapshot_of
 
@@ -41,8 +42,8 @@ def refusal(snapshot, *formats, features=(), discovery=False) -> str:
     return caught.value.message
 
 
-@pytest.mark.parametrize("formats", [[], [_PARQUET], [pb.RESPONSE_FORMAT_UNSPECIFIED]])
-@pytest.mark.parametrize("snapshot", [PLAIN, LISTED])
+@each_case("formats", [[], [_PARQUET], [pb.RESPONSE_FORMAT_UNSPECIFIED]])
+@each_case("snapshot", [PLAIN, LISTED])
 def test_who_names_no_other_format_gets_parquet(formats, snapshot):
     assert choose(snapshot, *formats) == _PARQUET
 
@@ -52,8 +53,8 @@ def test_who_takes_delta_alone_gets_delta(snapshot):
     assert choose(snapshot, _DELTA) == _DELTA
 
 
-@pytest.mark.parametrize("formats", [[_DELTA, _PARQUET], [_PARQUET, _DELTA]])
-@pytest.mark.parametrize("snapshot", [PLAIN, LISTED])
+@each_case("formats", [[_DELTA, _PARQUET], [_PARQUET, _DELTA]])
+@each_case("snapshot", [PLAIN, LISTED])
 def test_who_takes_both_gets_parquet_where_no_feature_is_in_use(formats, snapshot):
     assert choose(snapshot, *formats) == _PARQUET
 
@@ -102,8 +103,8 @@ def test_files_with_deletion_vectors_need_them_declared():
     assert choose(snapshot, _DELTA, features=["deletionvectors"]) == _DELTA
 
 
-@pytest.mark.parametrize("feature", ["catalogManaged", "catalogOwned-preview", "somethingNew"])
-@pytest.mark.parametrize("formats", [[_PARQUET], [_DELTA], [_DELTA, _PARQUET]])
+@each_case("feature", ["catalogManaged", "catalogOwned-preview", "somethingNew"])
+@each_case("formats", [[_PARQUET], [_DELTA], [_DELTA, _PARQUET]])
 def test_a_feature_that_the_gateway_does_not_know_is_refused_by_name_to_everyone(feature, formats):
     message = refusal(table(feature), *formats, features=[feature.lower()], discovery=True)
 

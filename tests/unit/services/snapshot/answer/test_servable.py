@@ -10,6 +10,7 @@ from gateway.errors import InvalidArgument, Unsupported
 from gateway.services.presign.codec import from_paths
 from gateway.services.snapshot.answer.servable import require_servable
 from gateway.services.snapshot.log.path import encode_paths
+from tests.cases import each_case
 from tests.fakes.grants import GRANT
 from tests.unit.services.snapshot.answer.pages import files_of
 
@@ -61,14 +62,14 @@ def row_of(path: str) -> dict[str, Any]:
     return {"path": path, "encoded": encode_paths(pl.Series([path]))[0]}
 
 
-@pytest.mark.parametrize("path", _LOG_FILES)
-@pytest.mark.parametrize("below", ["", "s3://archive/orders/", "s3://lake/sales/orders/"])
+@each_case("path", _LOG_FILES)
+@each_case("below", ["", "s3://archive/orders/", "s3://lake/sales/orders/"])
 def test_a_file_of_a_log_is_refused_before_the_first_line(path, below):
     with pytest.raises(Unsupported, match="a file of a log"):
         require_servable(files_of(_GOOD, row_of(below + path)), GRANT)
 
 
-@pytest.mark.parametrize("path", _LOG_FILES)
+@each_case("path", _LOG_FILES)
 def test_a_vector_that_is_a_file_of_a_log_is_refused_before_the_first_line(path):
     vector = {**_VECTOR, "pathOrInlineDv": f"s3://archive/orders/{path}"}
 
@@ -76,7 +77,7 @@ def test_a_vector_that_is_a_file_of_a_log_is_refused_before_the_first_line(path)
         require_servable(files_of(_GOOD, {"path": "e", "deletionVector": vector}), GRANT)
 
 
-@pytest.mark.parametrize("path", _LOG_FILES)
+@each_case("path", _LOG_FILES)
 def test_what_is_refused_here_is_what_is_not_signed(path):
     encoded = row_of(path)["encoded"]
 
@@ -84,9 +85,7 @@ def test_what_is_refused_here_is_what_is_not_signed(path):
         from_paths(encoded.encode())
 
 
-@pytest.mark.parametrize(
-    "path", ["_delta_logs/a", "a_delta_log/b", "my_delta_log", "x=_delta_log/a", "_delta"]
-)
+@each_case("path", ["_delta_logs/a", "a_delta_log/b", "my_delta_log", "x=_delta_log/a", "_delta"])
 def test_a_path_that_only_looks_like_the_log_is_servable(path):
     row = row_of(path)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from gateway.errors import GatewayError, Unsupported
 from gateway.services.snapshot.changes.commit import Commit, CommitFile, parse_commits
 from tests.builders import add, cdc, remove
+from tests.cases import each_case
 
 _METADATA = {"metaData": {"id": "t", "schemaString": "{}", "configuration": {"a": "b"}}}
 _ZERO = {"numTargetRowsInserted": "0", "numTargetRowsUpdated": "0", "numTargetRowsDeleted": "0"}
@@ -131,7 +132,7 @@ def test_a_size_that_is_none_is_not_taken_for_one():
     assert parse({"remove": {"path": "a", "size": -1}}).remove["size"].to_list() == [None]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "action",
     [
         pytest.param({"add": {"path": "a"}}, id="added without a size"),
@@ -171,7 +172,7 @@ def test_a_writer_that_does_not_say_whether_data_changed_has_changed_it():
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("info", "idle"),
     [
         ({"operation": "MERGE", "operationMetrics": _ZERO}, True),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from gateway.errors import Unsupported
 from gateway.services.snapshot.changes.schema_change import find_break
 from gateway.services.snapshot.log.metadata import Metadata
+from tests.cases import each_case
 
 
 def column(name: str, kind: Any = "long", *, nullable: bool = True, physical: str | None = None):
@@ -34,7 +35,7 @@ def table_of(*fields, mode: str = "none", partition_columns: tuple[str, ...] = (
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("old", "new"),
     [
         pytest.param([column("a")], [column("a")], id="the same"),
@@ -58,7 +59,7 @@ def test_what_only_adds_breaks_nothing(old, new):
     assert find_break(table_of(*old), table_of(*new)) is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("old", "new", "reason"),
     [
         ([column("a"), column("b")], [column("a")], "column 'b' was dropped or renamed"),

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.errors import GatewayError
+from tests.cases import each_case
 from tests.fakes.state_store import FakeStateStore
 from tests.hypothesis_profiles import seeds
 from tests.unit.services.snapshot.index.histories import COLUMNS, History
@@ -13,7 +14,7 @@ _SEEDS = 24
 _TYPED = [name for name in COLUMNS if name != "at"]
 
 
-@pytest.mark.parametrize("seed", seeds(_SEEDS))
+@each_case("seed", seeds(_SEEDS))
 async def test_an_index_with_newer_commits_on_top_answers_as_the_log_does(seed):
     await check(seed)
 

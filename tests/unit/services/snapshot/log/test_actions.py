@@ -16,6 +16,7 @@ from gateway.services.snapshot.log.metadata import Metadata
 from gateway.services.snapshot.log.protocol import Protocol
 from gateway.services.snapshot.log.schema import FILES
 from tests.builders import add, remove
+from tests.cases import each_case
 from tests.hypothesis_profiles import examples
 from tests.unit.services.snapshot.log.parquet_files import (
     FIXED,
@@ -183,7 +184,7 @@ def test_a_commit_without_partition_values_has_none():
     assert actions.files["partitionValues"].to_list() == [{}]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "content",
     [
         b'{"add":{"path":"a","si',
@@ -320,7 +321,7 @@ def test_a_checkpoint_of_a_table_without_files_has_none():
     assert read_checkpoint("c.parquet", content).files.is_empty()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "columns", "reason"),
     [
         ("c.parquet", {"protocol": [{"minReaderVersion": 1}]}, "is not a checkpoint"),
@@ -373,7 +374,7 @@ def test_a_checkpoint_in_json_says_what_its_commits_said():
     assert checkpoint.removed.is_empty()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "content", "reason"),
     [
         (_V2, b"", "is not a checkpoint"),

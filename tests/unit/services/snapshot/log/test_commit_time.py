@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from gateway.errors import Unsupported
 from gateway.services.snapshot.log.commit_time import read_commit_time
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     "content",
     [
         b'{"commitInfo":{"inCommitTimestamp":5}}',
@@ -21,7 +22,7 @@ def test_a_commit_says_when_it_was_made(content):
     assert read_commit_time("c.json", content) == 5
 
 
-@pytest.mark.parametrize(
+@each_case(
     "content",
     [
         b"",

@@ -14,6 +14,7 @@ from gateway.errors import InvalidArgument, Unavailable, Unsupported
 from gateway.services.snapshot.log.history import History, read_history
 from gateway.services.snapshot.log.listing import list_log
 from gateway.services.snapshot.log.metadata import Metadata
+from tests.cases import each_case
 from tests.fakes.faulty_log_reader import FaultyLogReader
 
 
@@ -86,7 +87,7 @@ async def test_the_first_version_from_a_time_on_may_be_the_first_of_all():
     assert await history.version_from(at(1001)) == 1
 
 
-@pytest.mark.parametrize(("since", "first"), [(0, 1), (1, 1), (2, 2), (9, 3)])
+@each_case(("since", "first"), [(0, 1), (1, 1), (2, 2), (9, 3)])
 async def test_a_part_of_a_history_begins_with_a_version_that_is_there(since, first):
     history = await history_of({1: 1000, 2: 2000, 3: 3000})
 
@@ -183,7 +184,7 @@ async def test_a_table_that_had_it_and_has_it_no_more_goes_by_its_files():
     assert reader.read == []
 
 
-@pytest.mark.parametrize("stated", ["", "x", "-1", "1.5", "9" * 5000])
+@each_case("stated", ["", "x", "-1", "1.5", "9" * 5000])
 async def test_a_version_that_makes_no_sense_counts_as_the_first(stated):
     reader = reader_of({0: 1000}, {0: 5})
     told = metadata(0, **{"delta.inCommitTimestampEnablementVersion": stated})

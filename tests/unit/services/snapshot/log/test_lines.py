@@ -11,6 +11,7 @@ from polars.exceptions import PolarsError
 
 from gateway.services.snapshot.log.lines import LineDecoder, split_lines
 from gateway.services.snapshot.log.schema import ADD, METADATA, PROTOCOL
+from tests.cases import each_case
 from tests.hypothesis_profiles import examples
 
 _MEMBERS = {"add": pl.Struct(ADD), "protocol": pl.Struct(PROTOCOL), "metaData": pl.Struct(METADATA)}
@@ -120,7 +121,7 @@ def test_an_integer_is_exact_or_refused(long, short):
             _SMALL.decode(lines)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     [
         b'{"a":{"n":1.5}}',

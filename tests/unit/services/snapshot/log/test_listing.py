@@ -12,6 +12,7 @@ from gateway.domain.log import checkpoint_name, commit_name, compaction_name, ve
 from gateway.errors import InvalidArgument, Unavailable
 from gateway.ports import LogFile
 from gateway.services.snapshot.log.listing import list_log, list_recent, look_through, read_listing
+from tests.cases import each_case
 from tests.fakes.faulty_log_reader import STARTED_AT, FaultyLogReader
 from tests.hypothesis_profiles import examples
 
@@ -56,7 +57,7 @@ def test_a_compaction_and_an_incomplete_checkpoint_make_no_version():
     assert listing_of(commit_name(3), compaction_name(2, 9), checkpoint_name(8, 1, 2)).latest == 3
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("versions", "has_gap"),
     [([], False), ([3], False), ([3, 4, 5], False), ([3, 5], True), ([0, 1, 9], True)],
 )
@@ -87,7 +88,7 @@ def test_a_checkpoint_counts_when_all_its_parts_are_there():
     assert listing_of(*three).checkpoints == {}
 
 
-@pytest.mark.parametrize("parts", [(0, 1), (0, 2), (2, 3), (1, 9_999_999_999)])
+@each_case("parts", [(0, 1), (0, 2), (2, 3), (1, 9_999_999_999)])
 def test_a_name_that_claims_parts_that_cannot_be_counts_for_nothing(parts):
     names = [f"{version_prefix(4)}.checkpoint.{part:010d}.0000000002.parquet" for part in parts]
 
@@ -140,7 +141,7 @@ async def test_the_hint_shortens_the_listing():
     assert list(listing.checkpoints) == [6]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "hint",
     [
         None,

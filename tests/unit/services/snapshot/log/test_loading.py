@@ -17,6 +17,7 @@ from gateway.services.snapshot.log.bounds import Crowded
 from gateway.services.snapshot.log.listing import list_log
 from gateway.services.snapshot.log.loading import Loaded, load_steps, load_version
 from tests.builders import add, remove
+from tests.cases import each_case
 from tests.fakes.faulty_log_reader import STARTED_AT, FaultyLogReader
 from tests.unit.services.snapshot.log.parquet_files import parquet
 
@@ -196,7 +197,7 @@ async def test_another_checkpoint_of_the_same_version_takes_the_place_of_a_damag
     assert paths_of(await load(reader)) == ["0", "1", "2", "3", "4"]
 
 
-@pytest.mark.parametrize("harm", ["gone", "cut", "denied", "of something else"])
+@each_case("harm", ["gone", "cut", "denied", "of something else"])
 async def test_a_sidecar_that_is_of_no_use_makes_its_checkpoint_so(harm):
     reader = table()
     put_v2(reader, 3)
@@ -227,9 +228,7 @@ async def test_sidecars_may_be_named_with_the_tables_own_directory(directory):
     assert "_sidecars/s.parquet" in reader.read
 
 
-@pytest.mark.parametrize(
-    "path", ["../x.parquet", "a/b.parquet", "s3://other/x.parquet", "%2e%2e", "a%2Fb", "/x"]
-)
+@each_case("path", ["../x.parquet", "a/b.parquet", "s3://other/x.parquet", "%2e%2e", "a%2Fb", "/x"])
 async def test_a_sidecar_elsewhere_is_not_followed(path):
     reader = table()
     checkpoint = {"checkpointMetadata": {"version": 3}}

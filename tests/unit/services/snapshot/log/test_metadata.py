@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.services.snapshot.log.metadata import Metadata
+from tests.cases import each_case
 
 
 def metadata(**configuration: str) -> Metadata:
@@ -18,7 +19,7 @@ def test_columns_are_not_mapped_where_nothing_says_so():
     assert metadata().column_mapping == "none"
 
 
-@pytest.mark.parametrize(("stated", "is_on"), [("true", True), ("TRUE", True), ("false", False), ("", False)])
+@each_case(("stated", "is_on"), [("true", True), ("TRUE", True), ("false", False), ("", False)])
 def test_a_property_is_on_where_it_is_true(stated, is_on):
     assert metadata(feature=stated).is_on("feature") is is_on
     assert metadata(other="true").is_on("feature") is False

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.services.snapshot.log.beyond import Beyond
 from gateway.services.snapshot.log.parsed import partition_values_of, stats_of
+from tests.cases import each_case
 from tests.hypothesis_profiles import examples
 
 _AT = datetime(2024, 2, 29, 1, 2, 3, 456_000, UTC)
@@ -25,7 +26,7 @@ def stats(value, dtype):
     return stats_of(parsed)[0]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "dtype", "text"),
     [
         (5, pl.Int64, "5"),
@@ -58,7 +59,7 @@ def test_a_value_is_written_as_writers_do(value, dtype, text):
     assert stats(value, dtype) == '{"minValues":{"c":' + text + "}}"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "dtype"),
     [(None, pl.Int64), (float("nan"), pl.Float64), (float("inf"), pl.Float64), (float("-inf"), pl.Float32)],
 )

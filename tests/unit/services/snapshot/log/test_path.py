@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from gateway.demo.partition import directory_of, log_path
 from gateway.errors import GatewayError, Unsupported
 from gateway.services.snapshot.log.path import encode_path, encode_paths
+from tests.cases import each_case
 
 _CANONICAL = re.compile(r"(?:[A-Za-z0-9._~/-]|%[0-9A-F]{2})+")
 _SEGMENTS = st.text(
@@ -24,7 +25,7 @@ _KEYS = st.builds(
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "encoded"),
     [
         ("part-0.parquet", "part-0.parquet"),
@@ -49,7 +50,7 @@ def test_a_path_has_one_spelling(path, encoded):
     assert encode_paths(pl.Series([path])).to_list() == [encoded]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "path",
     [
         "",

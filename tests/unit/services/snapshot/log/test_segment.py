@@ -13,6 +13,7 @@ from gateway.services.snapshot.log.listing import Compaction, read_listing
 from gateway.services.snapshot.log.metadata import Metadata
 from gateway.services.snapshot.log.segment import find_commits, find_segment, keeps_removes
 from tests.builders import STARTED_AT
+from tests.cases import each_case
 
 
 def file(name: str, *, days: float = 0, size: int = 1) -> LogFile:
@@ -157,7 +158,7 @@ def test_a_compaction_that_may_lack_removes_is_left_alone(compaction):
     assert names_of(find_segment(listing, 4).steps) == commits(0, 1, 2, 3, 4)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("retention", "kept"),
     [
         (None, True),

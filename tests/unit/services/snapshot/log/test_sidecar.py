@@ -5,12 +5,13 @@ import pytest
 from gateway.domain.location import parse_location
 from gateway.errors import Unsupported
 from gateway.services.snapshot.log.sidecar import sidecar_name
+from tests.cases import each_case
 
 _TABLE = parse_location("s3://lake/my table")
 _HOME = "s3://lake/my%20table/_delta_log/_sidecars"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "name"),
     [
         ("016ae953-37a9-438e-8683-9a9a4a79a395.parquet", "016ae953-37a9-438e-8683-9a9a4a79a395.parquet"),
@@ -23,7 +24,7 @@ def test_a_sidecar_is_a_file_in_one_directory(path, name):
     assert sidecar_name("c.json", path, _TABLE) == f"_sidecars/{name}"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("table", "path"),
     [
         ("s3://lake/my table", f"{_HOME}/a%20b.parquet"),
@@ -40,7 +41,7 @@ def test_a_sidecar_may_be_named_by_the_whole_uri_of_its_one_directory(table, pat
     assert sidecar_name("c.json", path, parse_location(table)) == "_sidecars/a b.parquet"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "path",
     [
         "",

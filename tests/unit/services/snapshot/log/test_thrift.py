@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from gateway.services.snapshot.log.beyond import Beyond
 from gateway.services.snapshot.log.thrift import Listed, Malformed, Shape, ThriftReader
 from gateway.services.snapshot.log.thrift_writer import I8, I64, Field, Spelled, spell
+from tests.cases import each_case
 
 _INTEGERS = st.integers(-(2**63), 2**63 - 1)
 _SHAPE: Shape = {1: None, 2: {1: None}, 3: Listed(of={}, most=1000, what="things"), 32_767: None}
@@ -116,7 +117,7 @@ def test_a_list_where_there_is_none_and_none_where_there_is_one_are_malformed(co
         read(content)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "ask",
     [
         lambda found: found.integer(2),

@@ -32,6 +32,7 @@ from gateway.services.snapshot.predicate.expression import (
     ParseFault,
 )
 from gateway.services.snapshot.predicate.json_hint import parse_json
+from tests.cases import each_case
 
 INT = DataType("integer")
 ID = {"op": "column", "name": "id", "valueType": "int"}
@@ -45,7 +46,7 @@ def parse(tree):
     return parse_json(json.dumps(tree))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("op", "operator"),
     [
         ("equal", Operator.EQ),
@@ -67,7 +68,7 @@ def test_a_literal_on_the_left_turns_the_operator():
     assert found == Comparison(operator=Operator.GT, column=COLUMN, literal=Literal(text="1", type=INT))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "data_type"),
     [
         ("bool", BOOLEAN),
@@ -93,7 +94,7 @@ def test_each_type_is_known(name, data_type):
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("tree", "expression"),
     [
         ({"op": "isNull", "children": [ID]}, IsNull(column=COLUMN)),
@@ -117,7 +118,7 @@ def test_other_operations_are_read(tree, expression):
     assert parse(tree) == expression
 
 
-@pytest.mark.parametrize(
+@each_case(
     "part",
     [
         {"op": "regexp", "children": [ID, ONE]},
@@ -142,7 +143,7 @@ def test_texts_that_compare_by_their_bytes_are_no_collation():
     assert parse({**EQ, "exprCtx": context}) == COMPARISON
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",
@@ -168,7 +169,7 @@ def test_what_is_not_a_predicate_is_a_fault(text):
         parse_json(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         '{"op":"not","children":[' * 101 + json.dumps(EQ) + "]}" * 101,

@@ -25,6 +25,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.cases import each_case
 from tests.hypothesis_profiles import examples
 from tests.unit.services.snapshot.predicate.tables import column, files_of, kept_by, metadata_with
 from tests.unit.services.snapshot.predicate.tables import struct as struct_type
@@ -439,8 +440,8 @@ def test_no_file_that_holds_a_matching_row_is_left_out_by_any_predicate(chance, 
     check(predicates, data, partition, files)
 
 
-@pytest.mark.parametrize("offset", [-12, -5, 0, 5, 14])
-@pytest.mark.parametrize("in_partition", [True, False])
+@each_case("offset", [-12, -5, 0, 5, 14])
+@each_case("in_partition", [True, False])
 def test_times_without_a_zone_are_those_of_any_zone(offset, in_partition):
     metadata = metadata_with(column("c", "timestamp"), partitions=("c",) if in_partition else ())
     # A file is written in UTC; the constant is in the zone of the session, which nobody tells.

@@ -9,6 +9,7 @@ import pytest
 from gateway.services.snapshot.log.actions import read_checkpoint
 from gateway.services.snapshot.predicate.prune import find_kept
 from gateway.services.snapshot.state.growth import start
+from tests.cases import each_case
 from tests.unit.services.snapshot.log.parquet_files import (
     INT96,
     LONG,
@@ -42,7 +43,7 @@ def keeps_partition(kind, value, sql):
     return kept_by(files_of(partitions=[{"p": value}]), metadata, sql) == [True]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sql", "kept"),
     [
         ("c = 5", True),
@@ -89,7 +90,7 @@ def test_a_file_is_left_out_by_its_range(sql, kept):
 
 
 # By the rules of SQL; a row is asked for only where the whole is true.
-@pytest.mark.parametrize(
+@each_case(
     ("sql", "kept"),
     [
         ("NULL", False),
@@ -123,7 +124,7 @@ def test_null_is_neither_true_nor_false(sql, kept):
     assert keeps("long", 1, 9, sql) is kept
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("nulls", "records", "is_null", "is_not_null", "equals"),
     [
         (0, 10, False, True, True),
@@ -145,7 +146,7 @@ def test_counts_of_nulls_tell_of_null_and_of_values(nulls, records, is_null, is_
         assert kept_by(files, LONGS, "NOT (c <=> 50)") == [True]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "stats",
     [None, "", "{", "{}", '{"numRecords":10}', stats_of(high=20), stats_of(low=1), stats_of("x", "y")],
 )
@@ -160,7 +161,7 @@ def test_not_equal_leaves_out_a_file_with_a_single_value():
     assert kept_by(files, LONGS, "NOT (c IN (5, 7))") == [False, True]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "low", "high", "sql", "kept"),
     [
         # Texts are cut: a maximum may go on, a minimum too.
@@ -328,7 +329,7 @@ def test_a_range_is_as_wide_as_its_type_needs(kind, low, high, sql, kept):
     assert keeps(kind, low, high, sql) is kept
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "value", "sql", "kept"),
     [
         ("integer", "7", "p = 7", True),
@@ -379,7 +380,7 @@ def test_a_file_is_left_out_by_its_partition(kind, value, sql, kept):
 
 
 # What Spark makes of the text is in the comment, where that is not what it says.
-@pytest.mark.parametrize(
+@each_case(
     ("value", "sql"),
     [
         ("1.26", "CAST(p AS DECIMAL(3,1)) = 1.3"),  # 1.3
@@ -398,7 +399,7 @@ def test_a_text_that_is_cast_loses_no_file_whatever_is_made_of_it(value, sql):
     assert keeps_partition("string", value, sql)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "sql"),
     [
         ("7", "CAST(p AS INT) = 8"),
@@ -510,7 +511,7 @@ def test_parsed_statistics_are_used_where_there_are_any():
     assert kept_by(files_of(wrong, parsed=parsed.slice(1, 1)), LONGS, "c = 1") == [False]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "low", "high", "dtype", "left_out", "kept"),
     [
         ("long", 1, 9, pl.Int32, "c = 10", "c = 9"),
@@ -553,7 +554,7 @@ def test_parsed_statistics_have_types(kind, low, high, dtype, left_out, kept):
     assert kept_by(files, metadata, kept) == [True]
 
 
-@pytest.mark.parametrize("kind", ["long", "date", "timestamp", "boolean", "string", "double"])
+@each_case("kind", ["long", "date", "timestamp", "boolean", "string", "double"])
 def test_parsed_statistics_of_another_type_are_unknown(kind):
     row = {"numRecords": 2, "minValues": {"c": [1]}, "maxValues": {"c": [2]}, "nullCount": {"c": 0}}
     files = files_of(None, parsed=pl.Series([row]))

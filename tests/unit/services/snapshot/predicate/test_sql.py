@@ -36,6 +36,7 @@ from gateway.services.snapshot.predicate.expression import (
     Prefix,
 )
 from gateway.services.snapshot.predicate.sql import parse_sql
+from tests.cases import each_case
 
 A, B = Column(path=("a",)), Column(path=("b",))
 
@@ -55,12 +56,12 @@ def compared(operator: str, literal: Literal, column: Column = A) -> Comparison:
 EQ1, EQ2 = compared("=", number("1")), compared("=", number("2"), B)
 
 
-@pytest.mark.parametrize("operator", ["=", "<>", "<", "<=", ">", ">="])
+@each_case("operator", ["=", "<>", "<", "<=", ">", ">="])
 def test_a_column_is_compared_with_a_constant(operator):
     assert parse_sql(f"a {operator} 123") == compared(operator, number("123"))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sql", "operator"),
     [("1 < a", ">"), ("1 <= a", ">="), ("1 > a", "<"), ("1 >= a", "<="), ("1 = a", "="), ("1 <> a", "<>")],
 )
@@ -68,7 +69,7 @@ def test_a_constant_on_the_left_turns_the_operator(sql, operator):
     assert parse_sql(sql) == compared(operator, number("1"))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sql", "literal"),
     [
         ("5L", number("5")),
@@ -101,7 +102,7 @@ def test_constants_are_read_as_spark_writes_them(sql, literal):
     assert parse_sql(f"(a = {sql})") == compared("=", literal)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sql", "path", "casts"),
     [
         ("a.b", ("a", "b"), ()),
@@ -125,7 +126,7 @@ def test_columns_are_named_in_parts_and_may_be_cast(sql, path, casts):
     assert parse_sql(f"({sql} = 1)") == compared("=", number("1"), Column(path=path, casts=casts))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sql", "expression"),
     [
         ("a IS NULL", IsNull(column=A)),
@@ -163,7 +164,7 @@ def test_tests_are_read(sql, expression):
     assert parse_sql(sql) == expression
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sql", "expression"),
     [
         ("a = 1 AND b = 2", And(children=(EQ1, EQ2))),
@@ -182,7 +183,7 @@ def test_operators_bind_as_in_sql(sql, expression):
     assert parse_sql(sql) == expression
 
 
-@pytest.mark.parametrize(
+@each_case(
     "part",
     [
         "f(a) > 1",
@@ -218,7 +219,7 @@ def test_a_part_that_is_not_known_does_not_lose_the_others(part):
     assert found == And(children=(UNKNOWN, EQ2))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "sql",
     [
         "",
@@ -245,7 +246,7 @@ def test_what_is_not_a_predicate_is_a_fault(sql):
         parse_sql(sql)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "sql",
     [
         "(" * 100_000,
@@ -277,7 +278,7 @@ def test_long_runs_of_one_token_are_read_in_linear_time():
         assert time.process_time() - before < 10, run + end
 
 
-@pytest.mark.parametrize("sql", ["1.x", "1.5x", "1.e", "1e+", "1.5Lx", ".5_"])
+@each_case("sql", ["1.x", "1.5x", "1.e", "1e+", "1.5Lx", ".5_"])
 def test_a_number_ends_where_its_word_does(sql):
     with pytest.raises(ParseFault):
         parse_sql(f"a = {sql}")

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from gateway.services.snapshot.predicate.statistics import find_parsed, read_statistics
+from tests.cases import each_case
 
 GOOD = (
     '{"numRecords":3,"minValues":{"c":1,"s":{"x":"a"}},"maxValues":{"c":9,"s":{"x":"b"}},"nullCount":{"c":0}}'
@@ -35,7 +36,7 @@ def test_no_rows_have_no_statistics():
     assert read() == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     "damaged",
     [
         "",
@@ -81,7 +82,7 @@ def test_a_text_that_looks_like_a_seam_is_read():
     assert read(GOOD, stats) == [("1", "9", 0, 3), ('[{"a":1},{"', "x", None, 1)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "found"), [("a.b", "1"), ("a b", "1"), ("größe", "1"), ("a'b", None), ("a[0]", None), ("$", "1")]
 )
 def test_any_name_of_a_column_is_looked_up_as_it_is(name, found):

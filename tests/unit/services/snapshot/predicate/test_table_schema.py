@@ -5,6 +5,7 @@ import pytest
 from gateway.services.snapshot.log.metadata import Metadata
 from gateway.services.snapshot.predicate.data_type import DATE, FLOAT, LONG, STRING, DataType
 from gateway.services.snapshot.predicate.table_schema import Field, TableSchema
+from tests.cases import each_case
 from tests.unit.services.snapshot.predicate.tables import column, metadata_with, struct
 
 PHYSICAL = "delta.columnMapping.physicalName"
@@ -110,7 +111,7 @@ def test_physical_names_mean_nothing_without_mapping():
     assert schema_of(column("a", "long", **{PHYSICAL: "col-1"})).find(("a",)) == field("a")
 
 
-@pytest.mark.parametrize("kind", ["binary", "variant", "void", "interval day", "string collate UTF8_LCASE"])
+@each_case("kind", ["binary", "variant", "void", "interval day", "string collate UTF8_LCASE"])
 def test_of_a_type_that_is_not_compared_only_nulls_are_known(kind):
     found = schema_of(column("a", kind)).find(("a",))
 
@@ -143,7 +144,7 @@ def test_decimals_have_a_precision_and_a_scale():
     assert found == field("a", type=DataType("decimal", 12, 3))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text", ["", "x", "[]", "{}", '{"fields":5}', '{"fields":[5,{"name":1},{"name":"a"}]}', "[" * 9999]
 )
 def test_a_damaged_schema_has_no_columns(text):

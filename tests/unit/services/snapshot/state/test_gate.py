@@ -7,6 +7,7 @@ import pytest
 
 from gateway.domain.location import parse_location
 from gateway.services.snapshot.state.gate import Gate, LoadGate
+from tests.cases import each_case
 
 MIB = 1024 * 1024
 TABLES = [parse_location(f"/tables/{number}") for number in range(20)]
@@ -153,7 +154,7 @@ async def test_room_is_for_as_much_as_most_logs_come_to_and_all_of_it_for_any():
     assert [reading.decoded for reading in started[2:]] == [None, None]
 
 
-@pytest.mark.parametrize("size", [0, 1, 2, 5, 9])
+@each_case("size", [0, 1, 2, 5, 9])
 def test_who_was_short_of_room_asks_for_more_than_before(size):
     gate = LoadGate(10 * MIB)
     too_much = max(size, 1) * MIB * 32 + 1

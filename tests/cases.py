@@ -1,0 +1,90 @@
+"""Table-driven tests: one test for many inputs, which reports every case that fails."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pytest
+
+
+def each_case(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Callable[..., Any]], Any]:
+    """Run a test for each case; arguments are those of `pytest.mark.parametrize`.
+
+    The cases share the test's fixtures. Use `parametrize` where a case needs its own, or a name of its own.
+    """
+    arguments = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    table = [_values(case, len(arguments)) for case in cases]
+    assert table, "a test needs a case"
+
+    def decorate(test: Callable[..., Any]) -> Callable[..., Any]:
+        def calls(fixtures: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+            for values in table:
+                given = dict(zip(arguments, values, strict=True))
+                yield ", ".join(f"{name}={value!r}" for name, value in given.items()), fixtures | given
+
+        @functools.wraps(test)
+        def run(**fixtures: Any) -> None:
+            failures = _Failures()
+            for case, given in calls(fixtures):
+                with failures.of(case):
+                    test(**given)
+            failures.report(len(table))
+
+        @functools.wraps(test)
+        async def run_async(**fixtures: Any) -> None:
+            failures = _Failures()
+            for case, given in calls(fixtures):
+                with failures.of(case):
+                    await test(**given)
+            failures.report(len(table))
+
+        wrapper: Any = run_async if inspect.iscoroutinefunction(test) else run
+        signature = inspect.signature(test)
+        fixtures = [each for each in signature.parameters.values() if each.name not in arguments]
+        wrapper.__signature__ = signature.replace(parameters=fixtures)
+        return wrapper  # type: ignore[no-any-return]  # has a signature of its own
+
+    return decorate
+
+
+def _values(case: Any, number: int) -> tuple[Any, ...]:
+    if isinstance(case, type(pytest.param())):
+        return tuple(case.values)
+    return tuple(case) if number > 1 else (case,)
+
+
+class _Failures:
+    def __init__(self) -> None:
+        self._errors: list[Exception] = []
+
+    def of(self, case: str) -> _Case:
+        return _Case(case, self._errors)
+
+    def report(self, number: int) -> None:
+        __tracebackhide__ = True
+        if self._errors:
+            raise ExceptionGroup(f"{len(self._errors)} of {number} cases failed", self._errors)
+
+
+class _Case:
+    """Collects the exception of a case, with a note that names the case."""
+
+    def __init__(self, case: str, errors: list[Exception]) -> None:
+        self._case = case
+        self._errors = errors
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
+        if isinstance(error, (pytest.fail.Exception, pytest.skip.Exception)):
+            # A case cannot be skipped: leave it out of the table.
+            error = AssertionError(error.msg)
+        if not isinstance(error, Exception):
+            return False
+        error.add_note(f"case: {self._case}")
+        self._errors.append(error)
+        return True
