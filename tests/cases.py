@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import functools
 import inspect
+import reprlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
 
 
-def each_case(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Callable[..., Any]], Any]:
+def each_case(
+    names: str | tuple[str, ...],
+    cases: Iterable[Any],
+    ids: Iterable[str] | Callable[[Any], object] | None = None,
+) -> Callable[[Callable[..., Any]], Any]:
     """Run a test for each case; arguments are those of `pytest.mark.parametrize`.
 
     The cases share the test's fixtures. Use `parametrize` where a case needs its own, or a name of its own.
@@ -18,12 +23,13 @@ def each_case(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[C
     arguments = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     table = [_values(case, len(arguments)) for case in cases]
     assert table, "a test needs a case"
+    labels = ids if ids is None or callable(ids) else list(ids)
 
     def decorate(test: Callable[..., Any]) -> Callable[..., Any]:
         def calls(fixtures: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-            for values in table:
+            for number, values in enumerate(table):
                 given = dict(zip(arguments, values, strict=True))
-                yield ", ".join(f"{name}={value!r}" for name, value in given.items()), fixtures | given
+                yield _label(number, given, labels), fixtures | given
 
         @functools.wraps(test)
         def run(**fixtures: Any) -> None:
@@ -54,6 +60,12 @@ def _values(case: Any, number: int) -> tuple[Any, ...]:
     if isinstance(case, type(pytest.param())):
         return tuple(case.values)
     return tuple(case) if number > 1 else (case,)
+
+
+def _label(number: int, given: dict[str, Any], ids: list[str] | Callable[[Any], object] | None) -> str:
+    if ids is None:
+        return ", ".join(f"{name}={reprlib.repr(value)}" for name, value in given.items())
+    return ", ".join(str(ids(value)) for value in given.values()) if callable(ids) else ids[number]
 
 
 class _Failures:

@@ -17,6 +17,7 @@ from gateway.domain.name import TableName, fold
 from gateway.domain.principal import ALL_SHARES, Permission, Principal, PrincipalKind
 from gateway.domain.table import AccessMode, Schema, Share, Table
 from gateway.ports import CatalogStore
+from tests.cases import each_case
 from tests.fakes.catalog_store import FakeCatalogStore, RecordingCatalogStore
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -194,9 +195,7 @@ async def known(store: CatalogStore, name: str) -> Principal:
     return principal
 
 
-@pytest.mark.parametrize(
-    ("token", "name"), [("old", "acme"), ("new", "acme"), ("all", "auditor"), ("off", "gone")]
-)
+@each_case(("token", "name"), [("old", "acme"), ("new", "acme"), ("all", "auditor"), ("off", "gone")])
 async def test_each_token_of_a_recipient_finds_it(store, token, name):
     principal = await store.find_by_token(sha256(token), NOON)
     assert principal == await known(store, name)
@@ -204,7 +203,7 @@ async def test_each_token_of_a_recipient_finds_it(store, token, name):
     assert principal.kind is PrincipalKind.RECIPIENT
 
 
-@pytest.mark.parametrize("digest", [sha256("wrong"), sha256(""), b"", b"old", bytes(32), sha256("new")[:31]])
+@each_case("digest", [sha256("wrong"), sha256(""), b"", b"old", bytes(32), sha256("new")[:31]])
 async def test_an_unknown_token_finds_nobody(store, digest):
     assert await store.find_by_token(digest, NOON) is None
 
@@ -247,7 +246,7 @@ async def test_a_certificate_finds_its_service_by_any_of_its_names(store):
     assert edge.shares == {"alpha"}
 
 
-@pytest.mark.parametrize("names", [[], [""], ["edge"], ["spiffe://sluice/edge/more"], ["acme"]])
+@each_case("names", [[], [""], ["edge"], ["spiffe://sluice/edge/more"], ["acme"]])
 async def test_a_certificate_of_nobody_finds_nobody(store, names):
     assert await store.find_service_by_certificate(names) is None
 
@@ -270,7 +269,7 @@ async def test_a_service_with_a_certificate_and_a_key_is_found_with_both_either_
     assert by_certificate.public_keys == (PEM,)
 
 
-@pytest.mark.parametrize("name", ["edge", "acme", "unknown", ""])
+@each_case("name", ["edge", "acme", "unknown", ""])
 async def test_who_has_no_key_is_not_found_by_one(store, name):
     assert await store.find_service_with_keys(name) is None
 
@@ -300,7 +299,7 @@ async def test_a_table_is_found_with_all_its_fields_whatever_the_case(store, acm
     assert table.location.text == "s3a://bucket/alpha/Zulu/A"
 
 
-@pytest.mark.parametrize("share", ["secret", "missing", "gone", "", "alph", "alpha.Zulu", "*"])
+@each_case("share", ["secret", "missing", "gone", "", "alph", "alpha.Zulu", "*"])
 async def test_a_share_that_is_not_granted_or_not_there_is_none(store, acme, share):
     assert await store.find_share(acme, share) is None
     assert await store.find_table(acme, TableName(share, "main", "t1")) is None
@@ -309,7 +308,7 @@ async def test_a_share_that_is_not_granted_or_not_there_is_none(store, acme, sha
     assert await store.list_all_tables(acme, share, after=("", ""), limit=10) is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name",
     [
         TableName("alpha", "missing", "a"),

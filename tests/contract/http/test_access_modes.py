@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.cases import each_case
 from tests.contract.http.client import Answer, Client
 from tests.contract.http.facts import Gateway, TableFacts
 
@@ -62,7 +63,7 @@ def test_negotiation(
     assert (answer.headers[NAME] or "") == ";".join(part for part in parts if part)
 
 
-@pytest.mark.parametrize("kind", TABLES.values())
+@each_case("kind", TABLES.values())
 def test_listings_and_metadata_advertise_the_same_whatever_is_said(
     client: Client, gateway: Gateway, kind: str
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each_case
 from tests.contract.http.client import Client, fetch
 from tests.contract.http.facts import Gateway
 
@@ -61,7 +62,7 @@ def test_the_scheme_is_case_insensitive(gateway: Gateway) -> None:
 
 
 # Of each kind one; tests/unit/edge/test_auth.py has more.
-@pytest.mark.parametrize("value", ["", "Basic {}", "Bearer {} more"])
+@each_case("value", ["", "Basic {}", "Bearer {} more"])
 def test_a_malformed_authorization_header_is_401(gateway: Gateway, value: str) -> None:
     headers = {"Authorization": value.format(gateway.token)}
     assert fetch("GET", f"{gateway.url}/shares", headers).error() == _UNAUTHENTICATED

@@ -11,6 +11,7 @@ from botocore.credentials import ContainerProvider, RefreshableCredentials
 from botocore.exceptions import CredentialRetrievalError
 from botocore.utils import ContainerMetadataFetcher
 
+from tests.cases import each_case
 from tests.components import BOTO3
 from tests.contract.http.client import Client
 from tests.contract.http.deployments import fakes
@@ -83,7 +84,7 @@ def test_errors_have_the_code_where_sdks_look_for_it(client: Client, gateway: Ga
     assert answers_error(client, f"{gateway.hidden.path}/aws-credentials") == (404, "RESOURCE_DOES_NOT_EXIST")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("table", "token", "words"),
     [
         ("plain", None, "does not offer dir access"),

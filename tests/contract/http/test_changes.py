@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from tests.contract.http.client import Answer, Client
 from tests.contract.http.facts import Gateway
 
@@ -84,7 +85,7 @@ def test_a_time_stands_for_a_version(client: Client, gateway: Gateway) -> None:
 
 
 # What the service refuses, and two that the edge refuses; tests/unit/edge/handlers/test_changes.py has more.
-@pytest.mark.parametrize(
+@each_case(
     ("query", "message"),
     [
         ({}, "startingVersion or startingTimestamp"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from tests.contract.http.client import Client
 from tests.contract.http.facts import Gateway
 
@@ -67,7 +68,7 @@ def test_a_version_after_the_latest(client: Client, gateway: Gateway) -> None:
         assert f"is after the latest available version {latest}" in answer.message()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "kind"),
     [
         ("/shares/none", "share"),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-import pytest
-
+from tests.cases import each_case
 from tests.contract.http.client import Client, fetch
 from tests.contract.http.facts import Gateway
 
 
 # Of each kind one; tests/unit/edge/test_app.py has more.
-@pytest.mark.parametrize("path", ["", "/shares/", "//shares"])
+@each_case("path", ["", "/shares/", "//shares"])
 def test_an_unknown_path_is_404(client: Client, path: str) -> None:
     assert client.get(path).error() == (404, "RESOURCE_DOES_NOT_EXIST")
 
@@ -22,7 +21,7 @@ def test_a_path_outside_of_the_prefix_is_404(gateway: Gateway) -> None:
         assert fetch("GET", f"{parts.scheme}://{parts.netloc}{path}", {}).status == 404
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("method", "path", "allowed"),
     [
         ("OPTIONS", "/shares", "GET"),
@@ -36,7 +35,7 @@ def test_a_wrong_method_is_405_with_allow(client: Client, method: str, path: str
     assert answer.headers["Allow"] == allowed
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "status"),
     [
         (b"NONSENSE\r\n\r\n", b"400"),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from tests.contract.http.client import Answer, Client
 from tests.contract.http.deployments import fakes
 from tests.contract.http.facts import Gateway
@@ -148,9 +149,7 @@ def test_a_token_of_another_kind_of_call_is_400(client: Client, gateway: Gateway
     assert "page token" in changes(client, gateway, maxFiles=1, pageToken=token).message()
 
 
-@pytest.mark.parametrize(
-    "other", [{"limitHint": 5000}, {"predicateHints": ["x = 1"]}, {"jsonPredicateHints": "{}"}]
-)
+@each_case("other", [{"limitHint": 5000}, {"predicateHints": ["x = 1"]}, {"jsonPredicateHints": "{}"}])
 def test_a_token_of_another_question_is_400(client: Client, gateway: Gateway, other: dict[str, Any]) -> None:
     token = next_token(query(client, gateway, maxFiles=1))
     assert "page token" in query(client, gateway, maxFiles=1, pageToken=token, **other).message()

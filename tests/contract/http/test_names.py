@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import each_case
 from tests.contract.http.client import Client
 from tests.contract.http.facts import Gateway
 
 
 # Of each kind one; tests/unit/edge/test_app.py has more.
-@pytest.mark.parametrize("name", ["a%2Fb", "a%00b", "..", "%2e%2e", "%ff", "x" * 5000])
+@each_case("name", ["a%2Fb", "a%00b", "..", "%2e%2e", "%ff", "x" * 5000])
 def test_a_name_that_cannot_exist_is_404(client: Client, gateway: Gateway, name: str) -> None:
     table = gateway.plain
     for path in (

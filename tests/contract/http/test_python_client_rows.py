@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from tests.contract.http.client import Answer, Client
 from tests.contract.http.facts import Gateway, TableFacts
 
@@ -90,12 +91,12 @@ def test_no_character_ends_a_line_but_a_newline(client: Client, gateway: Gateway
     assert len(body.decode().splitlines()) == body.count(b"\n")
 
 
-@pytest.mark.parametrize("path", ["/shares", "/shares/{}/schemas", "/shares/{}/all-tables"])
+@each_case("path", ["/shares", "/shares/{}/schemas", "/shares/{}/all-tables"])
 def test_a_list_is_one_line(client: Client, gateway: Gateway, path: str) -> None:
     assert len(client.get(path.format(gateway.plain.share)).body.decode().splitlines()) == 1
 
 
-@pytest.mark.parametrize("ask", [parquet_snapshot, parquet_feed, metadata], ids=lambda ask: ask.__name__)
+@each_case("ask", [parquet_snapshot, parquet_feed, metadata], ids=lambda ask: ask.__name__)
 def test_the_word_delta_is_in_no_capability_of_a_parquet_answer(
     client: Client, gateway: Gateway, ask: Ask
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from tests.contract.http.client import Answer, Client, fetch
 from tests.contract.http.facts import Gateway, TableFacts
 
@@ -108,7 +109,7 @@ def test_names_are_case_insensitive(client: Client, gateway: Gateway) -> None:
     assert len(files(client.post(f"{path}/query"))) == gateway.plain.files
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "headers"),
     [
         (None, {}),
@@ -124,7 +125,7 @@ def test_body_may_be_empty_or_an_object_with_unknown_fields(
     assert len(files(answer)) == gateway.plain.files
 
 
-@pytest.mark.parametrize(
+@each_case(
     # Of each kind one; tests/unit/edge/test_schema.py has more.
     "body",
     [b"[]", b"{", b'{"version":"1"}', b"\xff\xfe"],
@@ -183,7 +184,7 @@ def test_version_and_timestamp_together_are_400(client: Client, gateway: Gateway
     assert "Please only provide one of" in answer.json()["message"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "field", [{"endingVersion": 3}, {"includeRefreshToken": False}, {"idempotencyKey": "k", "queryId": "q"}]
 )
 def test_what_says_nothing_here_is_ignored(client: Client, gateway: Gateway, field: dict[str, Any]) -> None:

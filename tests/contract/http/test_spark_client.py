@@ -272,9 +272,7 @@ def test_fileidhash_is_echoed(client: Client, gateway: Gateway) -> None:
         assert answer.headers["fileidhash"] == "parquet"
 
 
-@pytest.mark.parametrize(
-    "body", [{"startingVersion": 99}, {"version": 99}, {"pageToken": "x"}, {"refreshToken": "x"}]
-)
+@each_case("body", [{"startingVersion": 99}, {"version": 99}, {"pageToken": "x"}, {"refreshToken": "x"}])
 def test_what_will_not_go_away_is_no_status_that_it_retries(
     client: Client, gateway: Gateway, body: dict[str, Any]
 ) -> None:

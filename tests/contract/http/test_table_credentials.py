@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import each_case
 from tests.contract.http.client import Answer, Client, fetch
 from tests.contract.http.facts import Gateway, TableFacts
 
@@ -74,7 +75,7 @@ def test_body_may_be_empty_or_an_object_with_unknown_fields(
     assert answer.json()["credentials"]["location"] == gateway.dir_only.location
 
 
-@pytest.mark.parametrize(
+@each_case(
     # Of each kind one; tests/unit/edge/handlers/test_credentials.py has more.
     "body",
     [b"[]", b"{", b'{"location":1}', b'{"location":"x","location":"y"}'],

@@ -194,7 +194,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@each_case("call", CALLS.values(), ids=CALLS)
 async def test_what_is_not_granted_is_not_even_looked_up_like_what_is_not_there(call):
     async def lookups(share: str) -> int:
         index = index_of(CONTENT)

@@ -199,7 +199,7 @@ def lasting(own: str | None, *tables: dict[str, Any], **credentials: str) -> Con
 DIR_TABLE = {"location": "s3://lake/a", **DIR}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("shared", "faults"),
     [
         (lasting("2h", DIR_TABLE), []),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 
-import pytest
 import yaml
 
 from gateway.adapters.storage_check import check_storages
 from gateway.commands import COMMANDS, _parse
 from gateway.config.load import load
+from tests.cases import each_case
 from tests.repository import ROOT
 
 PAGE = (ROOT / "docs" / "getting-started-s3.md").read_text()
@@ -34,7 +34,7 @@ def commands() -> list[list[str]]:
     return [shlex.split(line.replace("\\\n", " "))[1:] for line in lines]
 
 
-@pytest.mark.parametrize("arguments", commands(), ids=" ".join)
+@each_case("arguments", commands(), ids=" ".join)
 def test_commands_are_taken_as_they_are_written(arguments):
     assert _parse(arguments).run
 

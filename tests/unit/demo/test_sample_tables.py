@@ -13,6 +13,7 @@ from gateway.services.snapshot.log.table_log import TableLog
 from gateway.services.snapshot.state.snapshot import Snapshot
 from gateway.services.snapshot.state.store import SnapshotStore
 from tests.builders import STARTED_AT
+from tests.cases import each_case
 from tests.fakes.log_reader import FakeLogReader
 from tests.fakes.snapshot_metrics import FakeSnapshotMetrics
 
@@ -46,7 +47,7 @@ def files_of(snapshot: Snapshot) -> pl.DataFrame:
     return snapshot.files.rows(0, snapshot.files.height)
 
 
-@pytest.mark.parametrize("table", _SMALL, ids=lambda table: table.name)
+@each_case("table", _SMALL, ids=lambda table: table.name)
 async def test_every_table_can_be_shared_by_url(read, table):
     snapshot = await read(table.name)
 
@@ -55,7 +56,7 @@ async def test_every_table_can_be_shared_by_url(read, table):
     assert not files_of(snapshot)["encoded"].has_nulls()
 
 
-@pytest.mark.parametrize("table", _SMALL, ids=lambda table: table.name)
+@each_case("table", _SMALL, ids=lambda table: table.name)
 async def test_files_hold_what_their_statistics_count(folder, read, table):
     snapshot = await read(table.name)
 

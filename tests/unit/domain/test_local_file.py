@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from gateway.domain.local_file import modified_at, open_beneath
+from tests.cases import each_case
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def test_linked_directory_is_refused_wherever_it_leads(root, target):
         open_beneath(root, ["sales", "link", "part-0.parquet"])
 
 
-@pytest.mark.parametrize(
+@each_case(
     "segments",
     [
         ["..", "secret"],

@@ -3,7 +3,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,7 +54,7 @@ def test_query_looks_presigned_to_clients():
     assert query.startswith("sp=r&")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "change",
     [
         {"storage": "lake2"},

@@ -15,6 +15,7 @@ from gateway.edge.app import EdgePorts, EdgeSettings, Files, Rate, build
 from gateway.edge.routes import ROUTES
 from gateway.errors import DeadlineExceeded, Internal, PermissionDenied, Unavailable
 from gateway.v1.catalog_pb2 import Share
+from tests.cases import each_case
 from tests.compressed import plain
 from tests.fakes.audit import FakeAuditLog, FakeHttpMetrics
 from tests.fakes.http_connection import memory_server
@@ -122,7 +123,7 @@ async def test_a_name_that_cannot_exist_is_404(edge: Edge) -> None:
     assert wrong == {}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("method", "path", "allowed"),
     [
         ("DELETE", "/shares", "GET"),

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from gateway.edge.conditional import allows_range, http_date, is_known, is_other
+from tests.cases import each_case
 
 ETAG = '"a-1"'
 CHANGED = datetime(2025, 6, 1, 12, tzinfo=UTC)
@@ -22,7 +22,7 @@ def test_date_is_spelled_as_http_has_it():
     assert http_date(CHANGED) == DATE
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("pairs", "known"),
     [
         ([], False),
@@ -46,7 +46,7 @@ def test_version_that_the_client_has_is_known(pairs, known):
     assert is_known(headers(*pairs), ETAG, CHANGED) is known
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("pairs", "other"),
     [
         ([], False),
@@ -62,7 +62,7 @@ def test_version_that_the_client_does_not_want_is_other(pairs, other):
     assert is_other(headers(*pairs), ETAG) is other
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("pairs", "allowed"),
     [
         ([], True),

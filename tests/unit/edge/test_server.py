@@ -9,6 +9,7 @@ import pytest
 from aiohttp import web
 
 from gateway.edge.server import Limits
+from tests.cases import each_case
 from tests.fakes.http_connection import MemoryConnection, memory_server
 from tests.unit.edge.conftest import AUTH, BASE, Edge, start_edge
 
@@ -23,7 +24,7 @@ async def closed(connection: MemoryConnection) -> None:
             await connection.transport.changed.wait()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("raw", "status"),
     [
         (b"GARBAGE\r\n\r\n", 400),

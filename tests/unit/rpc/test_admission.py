@@ -17,6 +17,7 @@ from gateway.domain.rate import Rate
 from gateway.errors import PermissionDenied, Throttled, Unauthenticated
 from gateway.rpc.admission import STRANGERS, Gate
 from gateway.rpc.rate import LocalBuckets
+from tests.cases import each_case
 from tests.fakes.audit import FakeAuditLog
 from tests.fakes.callers import FakeCallerMetrics, service
 from tests.fakes.catalog_store import FakeCatalogStore
@@ -191,8 +192,8 @@ async def test_the_catalog_refuses_strangers_itself_and_they_are_counted_here():
 BAD_TOKEN = {"authorization": "Bearer x"}
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["services", "no services"])
-@pytest.mark.parametrize(
+@each_case("known", [True, False], ids=["services", "no services"])
+@each_case(
     "caller",
     [
         {"names": ("stranger",)},

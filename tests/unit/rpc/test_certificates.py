@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives import serialization
 from gateway.errors import InvalidArgument
 from gateway.ports import utcnow
 from gateway.rpc.certificates import Certificates, Material, read_material
+from tests.cases import each_case
 from tests.certificates import new_authority
 
 
@@ -18,7 +19,7 @@ def authority(tmp_path):
     return new_authority(tmp_path / "pki")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("broken", "message"),
     [
         ("certificate", "cannot be used with the key"),
@@ -26,7 +27,7 @@ def authority(tmp_path):
         ("ca", "no cert"),
     ],
 )
-@pytest.mark.parametrize("content", ["junk", "", None], ids=["junk", "empty", "missing"])
+@each_case("content", ["junk", "", None], ids=["junk", "empty", "missing"])
 def test_what_is_not_pem_is_named(authority, broken, message, content):
     tls = authority.issue("edge")
     file = Path(getattr(tls, broken))

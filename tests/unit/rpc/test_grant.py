@@ -20,6 +20,7 @@ from gateway.domain.name import TableName
 from gateway.domain.table import AccessMode
 from gateway.errors import Unauthenticated
 from gateway.rpc.grant import GrantVerifier, from_claims, to_claims
+from tests.cases import each_case
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
@@ -153,13 +154,13 @@ def test_a_grant_that_would_live_longer_than_a_minute_is_refused(verifier):
         verifier.verify(sign_with(exp=CLAIMS["exp"] + 1))
 
 
-@pytest.mark.parametrize("name", sorted(CLAIMS))
+@each_case("name", sorted(CLAIMS))
 def test_a_grant_without_one_of_its_claims_is_refused(verifier, name):
     with pytest.raises(Unauthenticated):
         verifier.verify(sign_with(**{name: ABSENT}))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "changes",
     [
         {"iss": "sluice/edge"},
@@ -231,9 +232,7 @@ def unchecked_token(header: dict[str, Any], signature: bytes = b"x" * 64) -> str
     return ".".join(base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts)
 
 
-@pytest.mark.parametrize(
-    "algorithm", ["none", "None", "", "HS256", "RS256", "ES256", "Ed448", None, ["EdDSA"]]
-)
+@each_case("algorithm", ["none", "None", "", "HS256", "RS256", "ES256", "Ed448", None, ["EdDSA"]])
 def test_no_other_algorithm_is_believed(verifier, algorithm):
     for signature in (b"", b"x" * 64):
         with pytest.raises(Unauthenticated):

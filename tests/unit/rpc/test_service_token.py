@@ -66,9 +66,7 @@ async def test_a_list_of_one_audience_is_that_audience():
 
 
 # Presign was sent the first, and has it still.
-@pytest.mark.parametrize(
-    "audience", [PRESIGN, [PRESIGN], [PRESIGN, CATALOG], [CATALOG, "other"], "sluice"], ids=str
-)
+@each_case("audience", [PRESIGN, [PRESIGN], [PRESIGN, CATALOG], [CATALOG, "other"], "sluice"], ids=str)
 async def test_a_token_that_another_service_holds_is_refused(audience):
     with pytest.raises(Unauthenticated, match=r"for the audience 'gateway\.v1\.Catalog' alone"):
         await tokens_of(EDDSA).identify(sign(EDDSA, "EdDSA", aud=audience), CATALOG)
@@ -82,7 +80,7 @@ async def test_a_token_that_was_verified_for_a_service_is_refused_by_another_of_
             await tokens.identify(token, CATALOG)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "changes",
     [
         {"sub": "other"},

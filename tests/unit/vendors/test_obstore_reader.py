@@ -56,7 +56,7 @@ async def test_only_files_directly_below_the_log_are_listed_by_name(store):
     assert found[0].modified_at.tzinfo is not None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("start", "names"),
     [
         ("00.json", NAMES),

@@ -17,6 +17,7 @@ from gateway.domain.location import parse_location
 from gateway.domain.probe import Action, Verdict
 from gateway.domain.window import Window
 from gateway.errors import Unavailable
+from tests.cases import each_case
 from tests.fakes.sessions import FakeSessions
 from tests.unit.vendors.opened_store import opened_store
 from vendors.boto_identity import BotoEndpoint, BotoIdentity, Keys, OwnSession
@@ -64,7 +65,7 @@ def open_access(threads):
     return open_access
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("endpoint", "url"),
     [
         ({"path_style": False}, "https://lake.s3.eu-west-1.amazonaws.com"),

@@ -4,12 +4,12 @@ import string
 from datetime import UTC, datetime, timedelta, timezone
 from urllib.parse import parse_qs, urlsplit
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.domain.credential import AwsTempCredentials
 from gateway.domain.file_path import encode_path
+from tests.cases import each_case
 from tests.hypothesis_profiles import examples
 from tests.unit.vendors.sdk import TOKEN, sdk_client, sdk_urls
 from vendors.sigv4 import Presigning, shared_query, sign_urls, signing_key
@@ -55,9 +55,9 @@ def our_urls(batch: Presigning, directory: str, keys: list[str]) -> list[str]:
     return [f"https://{batch.host}{directory}{path}?{query}{signature}" for path, signature in pairs]
 
 
-@pytest.mark.parametrize("token", ["", "short+/=", TOKEN], ids=["keys", "token", "long token"])
-@pytest.mark.parametrize("style", ["virtual", "path"])
-@pytest.mark.parametrize(
+@each_case("token", ["", "short+/=", TOKEN], ids=["keys", "token", "long token"])
+@each_case("style", ["virtual", "path"])
+@each_case(
     ("region", "suffix"),
     [
         ("us-east-1", "amazonaws.com"),

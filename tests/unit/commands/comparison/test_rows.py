@@ -18,6 +18,7 @@ from gateway.commands.comparison.rows import (
     digest_file,
     total,
 )
+from tests.cases import each_case
 from tests.hypothesis_profiles import examples
 
 
@@ -103,7 +104,7 @@ def test_rows_of_a_file_with_partition_columns_only_are_counted(folder):
     assert three == one + one + one
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "one", "other"),
     [
         ("double", [0.5], [0.25]),

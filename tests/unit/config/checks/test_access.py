@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.config.schema import ServiceName
+from tests.cases import each_case
 
 HASH = "sha256:" + "0" * 64
 TOKEN = f"tokens: [{{hash: '{HASH}'}}]"
@@ -97,7 +98,7 @@ def test_without_authorization_nothing_starts(faults_of, text):
     assert "allowAnonymous: true" in faults["recipients"].message
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "authorization: {bearerToken: 0123456789abcdef}",

@@ -4,8 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from tests.cases import each_case
 
-@pytest.mark.parametrize(
+
+@each_case(
     "redis",
     [
         "{url: 'redis://localhost:6379/0'}",
@@ -22,7 +24,7 @@ def test_ways_to_redis(faults_of, redis):
     assert faults_of(f"cache: {{redis: {redis}}}") == {}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("redis", "path", "words"),
     [
         ("{timeout: 1s}", "", "needs either url or sentinel"),

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each_case
+
 DIR_TABLE = "historyShared: true, accessModes: [url, dir]"
 
 
@@ -10,7 +12,7 @@ def tables(*entries: str) -> str:
     return f"shares:\n- name: s\n  schemas:\n  - name: c\n    tables:\n{lines}\n"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "path", "message"),
     [
         ("shares: [{name: 'a b'}]", "shares[0].name", "must not contain ' '"),

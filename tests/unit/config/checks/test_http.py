@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.config.checks.http import find_url_fault
+from tests.cases import each_case
 
 
 @pytest.mark.parametrize("host", ["'::'", "0.0.0.0", "localhost", "a.example.com"])
@@ -22,9 +23,7 @@ def test_an_endpoint_begins_with_a_slash(faults_of, endpoint):
     assert not faults_of(f"endpoint: {endpoint}")
 
 
-@pytest.mark.parametrize(
-    "endpoint", ["delta", "/a/", "//", "/a//b", "/a?b", "'/{a}'", "/a b", "/../a", "/a/.", "/ä"]
-)
+@each_case("endpoint", ["delta", "/a/", "//", "/a//b", "/a?b", "'/{a}'", "/a b", "/../a", "/a/.", "/ä"])
 def test_another_endpoint_is_refused(faults_of, endpoint):
     assert list(faults_of(f"endpoint: {endpoint}")) == ["endpoint"]
 
@@ -42,7 +41,7 @@ def test_a_public_url_is_http_or_https(faults_of, url):
     assert not faults_of(f"publicUrl: {url}")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "message"),
     [
         ("ftp://a", "must be an http or https URL"),

@@ -6,6 +6,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
+from tests.cases import each_case
+
 SECRET = "s" * 32
 PRIVATE = Ed25519PrivateKey.generate()
 PRIVATE_PEM = PRIVATE.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
@@ -94,8 +96,8 @@ def test_previous_keys_alone_are_not_enough(missing_in):
     assert "localUrl" in missing_in({"previous": {"secret": SECRET}})
 
 
-@pytest.mark.parametrize("generation", ["current", "previous"])
-@pytest.mark.parametrize("key", ["secret", "listPage", "filePage", "refresh", "localUrl", "sealing"])
+@each_case("generation", ["current", "previous"])
+@each_case("key", ["secret", "listPage", "filePage", "refresh", "localUrl", "sealing"])
 def test_a_short_secret_is_refused_without_showing_it(faults_of, generation, key):
     faults = faults_of(f"keys: {{{generation}: {{{key}: hunter2}}}}")
     fault = faults[f"keys.{generation}.{key}"]

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.config.checks.overlap import Placed, warn_of_overlaps
 from gateway.config.report import Report
 from gateway.domain.location import parse_location
+from tests.cases import each_case
 
 
 def placed(share: int, *locations: str, is_dir: bool = True, number: int = 0) -> Placed:
@@ -46,7 +46,7 @@ def opens_part(inner: int, outer: int, more: str = "") -> str:
 URL = {"is_dir": False}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("tables", "warned"),
     [
         ([placed(0, "s3://b/a"), placed(1, "s3://b/a/x", **URL)], [opens(0, 1)]),

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each_case
+
 
 @pytest.fixture
 def problems_of(faults_of):
@@ -69,7 +71,7 @@ def test_other_services_do_not(problems_of):
     assert not problems_of("{run: [vending], listen: 'localhost:7001'}")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "address",
     [
         "catalog",

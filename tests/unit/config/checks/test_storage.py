@@ -66,7 +66,7 @@ def storage_with(life: str) -> str:
     return f"storages: [{{name: a, prefix: /a, vendor: local, credentialLife: {life}}}]"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("life", "is_fine"),
     [("15m", True), ("36h", True), ("1h", True), ("899s", False), ("36.1h", False), ("7d", False)],
 )

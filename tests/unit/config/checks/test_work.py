@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import each_case
+
 TABLE = "shares: [{name: s, schemas: [{name: d, tables: [{name: t, location: %s%s}]}]}]\n"
 VIEW = (
     "shares: [{name: s, schemas: [{name: d, tables: [{name: t, location: /data/t}], "
@@ -66,10 +68,8 @@ def test_entry_that_opens_an_auxiliary_location_is_refused_too(problem_of):
     assert "(state) opens s.d.t too" in problem_of(text, "state.location")
 
 
-@pytest.mark.parametrize("location", ["/data", "/data/t", "/data/t/deep", "file:///data"])
-@pytest.mark.parametrize(
-    ("key", "path"), [("state: {location", "state.location"), ("usage: {landing", "usage.landing")]
-)
+@each_case("location", ["/data", "/data/t", "/data/t/deep", "file:///data"])
+@each_case(("key", "path"), [("state: {location", "state.location"), ("usage: {landing", "usage.landing")])
 def test_place_lies_apart_from_what_is_shared(problem_of, key, path, location):
     assert "apart from what is shared" in problem_of(
         f"{key}: '{location}'}}\n{TABLE % ('/data/t', '')}", path

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gateway.config.views.functions import ALLOWED
 from tests.cases import each_case
 from tests.fakes.view_config import compile_sql, words_of
@@ -104,7 +102,7 @@ def test_a_query_of_allowed_parts_is_compiled(sql):
     assert compile_sql(sql).query.count("source_0") >= 1
 
 
-@pytest.mark.parametrize("sql", BAD, ids=[sql[:60] for sql in BAD])
+@each_case("sql", BAD, ids=[sql[:60] for sql in BAD])
 def test_whatever_is_not_allowed_is_refused_with_its_reason(sql):
     assert BAD[sql] in words_of(sql)
 

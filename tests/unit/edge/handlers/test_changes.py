@@ -8,6 +8,7 @@ import pytest
 from gateway.domain.audit import AuditKind
 from gateway.errors import Unavailable
 from gateway.v1.snapshot_pb2 import FILE_ID_HASH_DELTA
+from tests.cases import each_case
 from tests.fakes.http_connection import Reply
 from tests.fakes.services import FAR_MS, FakeTable
 from tests.unit.edge.conftest import Edge, make_world, start_edge
@@ -59,7 +60,7 @@ async def test_everything_that_is_asked_for_is_passed_on(edge: Edge) -> None:
     assert reply.headers["delta-sharing-capabilities"] == "responseformat=delta"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("query", "message"),
     [
         ("", "startingVersion or startingTimestamp"),

@@ -294,9 +294,7 @@ async def test_a_body_in_pieces_is_read_whole() -> None:
     assert json.loads(reply.body)["credentials"]["location"] == "s3://other/trips"
 
 
-@pytest.mark.parametrize(
-    "body", [b"{}", b"{", b"[]", b'{"location":"s3://bucket/t"}', b'{"location":1}', b'{"a":1,"a":1}']
-)
+@each_case("body", [b"{}", b"{", b"[]", b'{"location":"s3://bucket/t"}', b'{"location":1}', b'{"a":1,"a":1}'])
 async def test_what_is_not_granted_is_as_what_is_not_there_whatever_the_body(edge: Edge, body: bytes) -> None:
     replies = [
         await edge.post(f"/shares/{path}/temporary-table-credentials", body)
@@ -408,7 +406,7 @@ def change(**fields: Any) -> Any:
     return apply
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("meanwhile", "status"),
     [
         (revoke, 404),
@@ -426,7 +424,7 @@ def change(**fields: Any) -> Any:
         *("moved", "modes", "more modes", "unchanged"),
     ],
 )
-@pytest.mark.parametrize("path", [DIRS, AWS])
+@each_case("path", [DIRS, AWS])
 async def test_what_is_withdrawn_while_a_credential_is_made_is_not_handed_out(
     path: str, meanwhile: Any, status: int
 ) -> None:

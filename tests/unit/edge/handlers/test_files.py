@@ -21,6 +21,7 @@ from gateway.domain.window import Window
 from gateway.edge.app import EdgePorts, EdgeSettings, Rate, build
 from gateway.edge.handlers.files import FilesHandler
 from gateway.ports import StorageSettings
+from tests.cases import each_case
 from tests.fakes.audit import FakeAuditLog, FakeHttpMetrics
 from tests.fakes.file_server import files_app
 from tests.fakes.http_connection import MemoryConnection, MemoryServer, Reply, memory_server
@@ -301,7 +302,7 @@ async def test_table_at_the_root_of_its_storage_is_served(files):
     assert (await files.get(await files.sign("at-root", table=files.root))).body == b"root"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name",
     [
         "date=2021-04-28/part 0.parquet",

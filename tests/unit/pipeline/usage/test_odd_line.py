@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 from datetime import UTC, date, datetime
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +14,7 @@ from tests.fakes.audit_lines import MALFORMED, Story
 BARE = {"schema_version": 1, "id": "a", "at": "2026-11-16T23:30:00-01:00"}
 
 
-@pytest.mark.parametrize("line", MALFORMED, ids=lambda line: repr(line[:60]))
+@each_case("line", MALFORMED, ids=lambda line: repr(line[:60]))
 def test_malformed_line_is_no_event_and_says_why(line):
     found = read_line(line)
     assert found["reason"] == MALFORMED[line]

@@ -28,6 +28,7 @@ from gateway.rpc.grant import GrantVerifier
 from gateway.services.catalog.grant_signer import GrantSigner
 from gateway.services.catalog.servicer import CatalogServicer
 from gateway.v1 import catalog_pb2 as pb
+from tests.cases import each_case
 from tests.fakes.audit import FakeAuditLog
 from tests.fakes.catalog_store import FakeCatalogStore, RecordingCatalogStore
 from tests.fakes.views import fake_views
@@ -417,8 +418,8 @@ def fake_bench() -> Bench:
 NUMBER_OF_CALLS = {"Resolve": 2, "GetShare": 2, "ListSchemas": 3, "ListTables": 3, "ListAllTables": 3}
 
 
-@pytest.mark.parametrize("make", [lambda: make_bench(CONTENT), fake_bench], ids=["yaml", "fake"])
-@pytest.mark.parametrize("method", MISSING)
+@each_case("make", [lambda: make_bench(CONTENT), fake_bench], ids=["yaml", "fake"])
+@each_case("method", MISSING)
 async def test_what_is_not_granted_has_the_answer_and_takes_the_calls_of_what_is_not_there(make, method):
     bench = make()
     message, code, calls = await answer_of(bench, method, MISSING[method]("secret"))
@@ -429,15 +430,15 @@ async def test_what_is_not_granted_has_the_answer_and_takes_the_calls_of_what_is
     assert len(calls) == NUMBER_OF_CALLS[method]
 
 
-@pytest.mark.parametrize("share", ILLEGAL)
-@pytest.mark.parametrize("method", MISSING)
+@each_case("share", ILLEGAL)
+@each_case("method", MISSING)
 async def test_a_name_that_cannot_exist_is_answered_like_one_that_does_not(bench, method, share):
     message, code, calls = await answer_of(bench, method, MISSING[method](share))
     assert "does not exist, please contact your share provider" in message
     assert (code, len(calls)) == ("RESOURCE_DOES_NOT_EXIST", NUMBER_OF_CALLS[method])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("method", "request_", "named"),
     [
         ("Resolve", resolve("Nope", "EU", "A"), "table 'Nope.EU.A'"),

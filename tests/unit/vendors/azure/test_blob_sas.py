@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gateway.domain.file_path import encode_path
+from tests.cases import each_case
 from tests.hypothesis_profiles import examples
 from tests.unit.vendors.azure.doubles import ACCOUNT, account_key, delegation_key
 from tests.unit.vendors.azure.sdk import sdk_sas
@@ -57,7 +58,7 @@ def url(directory: str, name: str, key) -> str:
     return f"{origin}/{encode_path(name)}?{sas.query}{signature(name, sas)}"
 
 
-@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: f"{vector['key']} {vector['path']}")
+@each_case("vector", VECTORS, ids=lambda vector: f"{vector['key']} {vector['path']}")
 def test_url_is_the_one_that_the_sdk_of_that_version_made(vector):
     assert url(vector["directory"], vector["path"], KEYS[vector["key"]]) == vector["url"]
 
@@ -105,7 +106,7 @@ def test_nothing_is_signed_for_no_paths():
     assert terms().sign(b"") == b""
 
 
-@pytest.mark.parametrize(
+@each_case(
     "change",
     [
         {"account": "lakeaccount2"},
@@ -116,7 +117,7 @@ def test_nothing_is_signed_for_no_paths():
         {"protocol": "https,http"},
     ],
 )
-@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+@each_case("key", KEYS.values(), ids=KEYS)
 def test_place_times_and_protocol_are_signed(key, change):
     assert signature("a", terms(key=key, **change)) != signature("a", terms(key=key))
 

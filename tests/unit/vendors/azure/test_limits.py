@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.domain.location import parse_location
+from tests.cases import each_case
 from tests.unit.vendors.azure.doubles import options
 from vendors.azure.limits import opens_container, scope_faults, spelling_faults
 
@@ -50,7 +51,7 @@ def test_root_is_a_container_whatever_the_account(namespace):
     assert opens_container(given, ROOT)
 
 
-@pytest.mark.parametrize("location", BLOB_SPELLINGS, ids=str)
+@each_case("location", BLOB_SPELLINGS, ids=str)
 def test_spelling_of_the_blob_endpoint_is_refused_unless_container_scope_is_accepted(location):
     (fault,) = spelling_faults(options(), location)
 
@@ -58,7 +59,7 @@ def test_spelling_of_the_blob_endpoint_is_refused_unless_container_scope_is_acce
     assert spelling_faults(options(containerScope="accept"), location) == []
 
 
-@pytest.mark.parametrize("location", BLOB_SPELLINGS, ids=str)
+@each_case("location", BLOB_SPELLINGS, ids=str)
 def test_what_can_be_scoped_does_not_depend_on_the_spelling(location):
     assert scope_faults(options(), location) == scope_faults(options(), TABLE)
 

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import parse_qsl
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -61,7 +60,7 @@ def sdk_fields(path: str, correlation_id: str) -> dict[str, str]:
     return dict(parse_qsl(token, strict_parsing=True))
 
 
-@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["path"] or "container")
+@each_case("vector", VECTORS, ids=lambda vector: vector["path"] or "container")
 def test_sas_is_the_one_that_the_data_lake_sdk_made(vector):
     assert fields(vector["path"], correlation_id=vector["correlation_id"]) == vector["fields"]
 

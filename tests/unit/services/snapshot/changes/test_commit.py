@@ -115,8 +115,8 @@ def test_no_line_of_a_commit_moves_its_actions_to_another():
     assert [commit.add["path"].to_list() for commit in commits] == [["a", "b"], ["c"]]
 
 
-@pytest.mark.parametrize("action", ["add", "remove", "cdc"])
-@pytest.mark.parametrize(
+@each_case("action", ["add", "remove", "cdc"])
+@each_case(
     "fields", [{"path": "a" * 20_000}, {"path": "a", "tags": {"k": "v" * 2_000_000}}], ids=["path", "tags"]
 )
 def test_a_file_of_which_no_answer_can_tell_is_refused(action, fields):

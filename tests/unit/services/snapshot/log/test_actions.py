@@ -113,7 +113,7 @@ def test_a_commit_removes_files():
     assert actions.files.is_empty()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "content",
     [
         b'{"add":{"path":"a","size":1}}\n\n\n{"add":{"path":"b","size":1}}',
@@ -299,7 +299,7 @@ _STATED = pl.Series("protocol", [{"minReaderVersion": 1, "minWriterVersion": 2}]
 _NO_ADD = pl.Series("add", [None], dtype=pl.Struct({"path": pl.String, "size": pl.Int64}))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "columns"),
     [
         ("c.parquet", [_STATED, _NO_ADD]),
@@ -414,8 +414,8 @@ def test_texts_are_made_of_parsed_values_where_a_checkpoint_has_nothing_else():
     assert row["partitionValues"] == {"p": "7", "q": None}
 
 
-@pytest.mark.parametrize("encoding", [SHARED, SPLIT], ids=["shared", "split"])
-@pytest.mark.parametrize("stats", [None, '{"numRecords":1}'])
+@each_case("encoding", [SHARED, SPLIT], ids=["shared", "split"])
+@each_case("stats", [None, '{"numRecords":1}'])
 def test_statistics_in_an_encoding_that_is_not_decoded_are_left_out(stats, encoding):
     decimals = [n.to_bytes(16) for n in range(2)]
     encoded = with_prefixes(*decimals) if encoding == SHARED else b"\0" * 32

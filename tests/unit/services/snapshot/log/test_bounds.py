@@ -12,6 +12,7 @@ from gateway.services.snapshot.log.actions import read_checkpoint, read_commits
 from gateway.services.snapshot.log.bounds import MAX_ROWS, Budget, Crowded, find_excess, path_bytes_of
 from gateway.services.snapshot.log.schema import TEXTS
 from tests.builders import add
+from tests.cases import each_case
 
 _VECTOR = {"storageType": "i", "pathOrInlineDv": "v" * 1_100_000, "sizeInBytes": 1, "cardinality": 1}
 _METADATA = {"id": "t", "schemaString": "{}", "configuration": {}}
@@ -113,8 +114,8 @@ _LONG = {"numRecords": 1, "minValues": {"c": "x" * 16_000}}
 _NAMES = {"minValues": {f"{n}" * 4000: 1 for n in range(9)}}
 
 
-@pytest.mark.parametrize("typed", [_LONG, _NAMES], ids=["texts", "names"])
-@pytest.mark.parametrize("said", [{}, {"stats": '{"numRecords":1}'}], ids=["alone", "beside a text"])
+@each_case("typed", [_LONG, _NAMES], ids=["texts", "names"])
+@each_case("said", [{}, {"stats": '{"numRecords":1}'}], ids=["alone", "beside a text"])
 def test_typed_statistics_count_as_what_is_written_of_them_and_are_left_out_where_that_is_too_much(
     typed, said
 ):
@@ -147,7 +148,7 @@ def test_a_wide_table_whose_files_are_nearly_alike_is_read_without_its_typed_sta
     assert read_checkpoint("c.parquet", parquet(said.to_struct("add").to_frame())).files.height == count
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("said", "values"),
     [
         ({"partitionValues": {"p": "1"}, "partitionValues_parsed": {"p": 1}}, {"p": "1"}),
@@ -221,7 +222,7 @@ def test_an_honest_checkpoint_is_far_from_what_its_size_allows():
     assert read.files.height == 200_000
 
 
-@pytest.mark.parametrize(
+@each_case(
     "fields",
     [
         {"path": "x" * 16_385},
@@ -257,7 +258,7 @@ def test_a_file_of_which_much_is_said_is_read():
     assert read_commits([("c.json", content)]).files.height == 4
 
 
-@pytest.mark.parametrize(
+@each_case(
     "fields",
     [
         {"schemaString": "x" * 17_000_000},
@@ -279,8 +280,8 @@ def test_a_schema_may_be_long():
     assert actions.metadata is not None
 
 
-@pytest.mark.parametrize("kind", ["readerFeatures", "writerFeatures"])
-@pytest.mark.parametrize("features", [["f"] * 1001, ["f" * 70_000]], ids=["many", "long"])
+@each_case("kind", ["readerFeatures", "writerFeatures"])
+@each_case("features", [["f"] * 1001, ["f" * 70_000]], ids=["many", "long"])
 def test_features_that_no_table_has_are_refused(kind, features):
     action = {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, kind: features}}
 

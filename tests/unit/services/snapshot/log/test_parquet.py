@@ -24,6 +24,7 @@ from gateway.services.snapshot.log.parquet import open_parquet, read_parquet
 from gateway.services.snapshot.log.projection import Wanted
 from gateway.services.snapshot.log.thrift import Malformed
 from gateway.services.snapshot.log.thrift_writer import I64, Field, spell
+from tests.cases import each_case
 from tests.hypothesis_profiles import examples
 from tests.unit.services.snapshot.log.parquet_files import (
     BOOLEAN,
@@ -98,8 +99,8 @@ def repeated(value: Any, count: int) -> pl.Series:
     return pl.repeat(value, count, eager=True)
 
 
-@pytest.mark.parametrize("compression", ["uncompressed", "snappy", "gzip", "brotli", "lz4", "zstd"])
-@pytest.mark.parametrize(
+@each_case("compression", ["uncompressed", "snappy", "gzip", "brotli", "lz4", "zstd"])
+@each_case(
     "options",
     [{}, {"row_group_size": 7}, {"data_page_size": 64}, {"statistics": "full"}, {"statistics": False}],
     ids=["as is", "row groups", "small pages", "statistics", "no statistics"],
@@ -177,7 +178,7 @@ def test_what_is_not_wanted_takes_no_room():
         decoded(content, {"add": None})
 
 
-@pytest.mark.parametrize(
+@each_case(
     "make",
     [
         lambda: pl.DataFrame([repeated("", _MANY).implode().alias("x")]),
@@ -202,10 +203,10 @@ _NUMBERS = [2**40 + n * n * (-1) ** n for n in range(300)]
 _DAY = 24 * 60 * 60 * 10**9
 
 
-@pytest.mark.parametrize("is_v2", [False, True], ids=["v1", "v2"])
-@pytest.mark.parametrize("codec", [UNCOMPRESSED, GZIP], ids=["plain", "gzip"])
-@pytest.mark.parametrize("is_optional", [False, True], ids=["required", "optional"])
-@pytest.mark.parametrize("encoding", [PLAIN, DIFFERENCES, LENGTHS, SHARED])
+@each_case("is_v2", [False, True], ids=["v1", "v2"])
+@each_case("codec", [UNCOMPRESSED, GZIP], ids=["plain", "gzip"])
+@each_case("is_optional", [False, True], ids=["required", "optional"])
+@each_case("encoding", [PLAIN, DIFFERENCES, LENGTHS, SHARED])
 def test_every_kind_of_page_is_read(encoding, is_optional, codec, is_v2):
     values: list[Any] = _NUMBERS if encoding == DIFFERENCES else _TEXTS
     given = values[::2] if is_optional else values
@@ -234,8 +235,8 @@ def test_every_kind_of_page_is_read(encoding, is_optional, codec, is_v2):
     assert decoded(content, {"add": None})["add"].struct.field("x").to_list() == expected * 2
 
 
-@pytest.mark.parametrize("is_v2", [False, True], ids=["v1", "v2"])
-@pytest.mark.parametrize("encoding", [DIFFERENCES, LENGTHS, SHARED])
+@each_case("is_v2", [False, True], ids=["v1", "v2"])
+@each_case("encoding", [DIFFERENCES, LENGTHS, SHARED])
 def test_a_page_of_nulls_alone_has_no_values_to_count(encoding, is_v2):
     none = varint(128) + varint(4) + b"\0\0"
     values = Values(
@@ -293,8 +294,8 @@ _ONE_BLOCK = varint(_MUCH) + varint(1) + varint(_MUCH) + b"\0" + b"\0\0"
 _FEW = differences([0] * 10)
 
 
-@pytest.mark.parametrize("codec", [UNCOMPRESSED, GZIP], ids=["plain", "gzip"])
-@pytest.mark.parametrize(
+@each_case("codec", [UNCOMPRESSED, GZIP], ids=["plain", "gzip"])
+@each_case(
     ("encoding", "encoded", "reason"),
     [
         (DIFFERENCES, _ONE_BLOCK, "more values than it is told"),
@@ -483,7 +484,7 @@ def test_the_names_of_columns_count_in_each_row_group():
 _MOST = b"\xfc" + varint(2**31 - 1)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "content",
     [
         b"",
@@ -524,7 +525,7 @@ def test_what_is_no_file_or_more_than_any_is_malformed(content):
 
 
 # Some take a second to write, which is not to be part of every collection.
-@pytest.mark.parametrize(
+@each_case(
     ("write", "limit"),
     [
         (lambda: described(group("schema", 100_001), *[leaf("x")] * 100_000), "100000 columns"),
@@ -587,7 +588,7 @@ def chunk_with(**fields: Any) -> bytes:
 _PAGE: dict[int, Field | None] = {1: 0, 2: 0, 3: 0, 5: spell({1: 3, 2: 0, 3: 3, 4: 3})}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "reason"),
     [
         (chunk_with(encryption=spell({})), "encrypted"),

@@ -45,7 +45,7 @@ def test_fields_that_are_not_asked_for_are_skipped_whatever_they_are():
     assert read(Spelled(content + b"\0"), {7 + 3: None}).find(10) == 9
 
 
-@pytest.mark.parametrize(
+@each_case(
     "content",
     [
         b"",
@@ -87,7 +87,7 @@ def test_what_is_not_thrift_is_malformed(content):
         read(content)
 
 
-@pytest.mark.parametrize("step", [b"\x1c", b"\x19\x1c", b"\x4c", b"\x49\x19"], ids=str)
+@each_case("step", [b"\x1c", b"\x19\x1c", b"\x4c", b"\x49\x19"], ids=str)
 def test_depth_is_bounded_whether_it_is_read_or_skipped(step):
     shape: dict[int, Shape | Listed | None] = {}
     shape[1] = Listed(of=shape, most=15, what="things") if step[0] & 15 == 9 else shape

@@ -408,7 +408,7 @@ def check(predicates, data, partition, files):
     return counts
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.type)
+@each_case("kind", KINDS, ids=lambda kind: kind.type)
 def test_no_file_that_holds_a_matching_row_is_left_out_by_a_comparison(kind):
     chance = random.Random(kind.type)
     data, partition = {"c0": kind, "c1": kind, "s.x": kind}, {"p": kind}

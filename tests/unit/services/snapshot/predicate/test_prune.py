@@ -582,8 +582,8 @@ def test_the_farthest_times_and_dates_do_not_run_over():
         assert kept_by(files_of(None, parsed=parsed), metadata_with(column("c", kind)), sql) == [True]
 
 
-@pytest.mark.parametrize("has_texts", [True, False], ids=["with texts", "without texts"])
-@pytest.mark.parametrize(
+@each_case("has_texts", [True, False], ids=["with texts", "without texts"])
+@each_case(
     ("low", "high", "sql", "kept"),
     [
         (-719_162, 18_262, "c < '2024-01-01T00:00:00Z'", True),
