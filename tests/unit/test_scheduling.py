@@ -11,6 +11,7 @@ import pytest
 
 from deploy.dev.lanes import DISTRIBUTION
 from tests.repository import ROOT
+from tests.scheduling import split
 
 # Starts pytest with two workers.
 pytestmark = pytest.mark.slow
@@ -105,3 +106,43 @@ def test_durations_are_recorded_by_unit(output, directory):
         "tests/inner/test_store.py store=0",
         "tests/inner/test_store.py store=1",
     }
+
+
+def test_files_are_split_into_parts_that_take_about_the_same_time():
+    seconds = {Path(name): float(took) for name, took in zip("abcdefg", [8, 5, 3, 3, 2, 2, 1], strict=True)}
+    parts = split(seconds, 3)
+    totals = [sum(seconds[file] for file in parts if parts[file] == part) for part in range(3)]
+    assert parts.keys() == seconds.keys()
+    assert totals == [8, 8, 8]
+
+
+def test_parts_of_a_suite_collect_each_file_once(tmp_path):
+    names = [f"test_{number}" for number in range(5)]
+    for name in names:
+        file = tmp_path / "tests" / "unit" / f"{name}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"def {name}(): pass\n")
+    (tmp_path / "tests" / "__init__.py").touch()
+    shutil.copy(ROOT / "tests" / "scheduling.py", tmp_path / "tests")
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "tests.scheduling",
+        "-q",
+        "-rA",
+        "tests",
+    ]
+    passed = []
+    for part in ("0/2", "1/2"):
+        env = {**os.environ, "TEST_PART": part}
+        output = subprocess.run(
+            command, cwd=tmp_path, env=env, capture_output=True, text=True, check=True
+        ).stdout
+        found = [line.rpartition("::")[2] for line in output.splitlines() if line.startswith("PASSED")]
+        assert len(found) in (2, 3)
+        passed += found
+    assert sorted(passed) == names

@@ -12,6 +12,9 @@ import pytest
 
 from tests.deployments import SERVICES, Settings, split_keys, write_yaml
 
+# Starts processes.
+pytestmark = pytest.mark.slow
+
 SDKS = {"boto3", "botocore", "azure", "google.auth", "google.cloud", "obstore", "redis"}
 PARSERS = {"polars", "sqlglot"}
 CACHE = "gateway.adapters.cache"
