@@ -84,13 +84,14 @@ test-release: $(dev_ready) $(client_ready) ## Run what `make test-all` leaves ou
 environments: $(dev_ready) $(client_ready) ## Create the virtual environments of the tests and of their clients
 
 coverage: $(dev_ready) $(client_ready) ## Measure the branch coverage of `make test-all` by lane and package (an hour)
+	@$(if $(BEFORE),test -r $(BEFORE) || { echo "make coverage: cannot read $(BEFORE)" >&2; exit 1; })
 	@HYPOTHESIS_PROFILE=ci $(lanes) fast components spark helm fleet --coverage build/coverage $(pytest)
 	@$(bin)/python deploy/dev/coverage_report.py build/coverage $(if $(BEFORE),--against $(BEFORE))
 
-mutants: $(dev_ready) ## Mutate the product at 240 places, one at a time, and list what no fast test notices (half an hour)
+mutants: $(dev_ready) ## Mutate the product at 240 places, one at a time, and list the surviving mutants (half an hour)
 	@$(bin)/python -m tests.mutants run $(MUTANTS)
 
-spark-tables: $(dev_ready) $(client_ready) ## Have Spark write the tables that tests compare with, and archive them (20 minutes)
+spark-tables: $(dev_ready) $(client_ready) ## Write the Spark reference tables of the tests again, and their archive (20 minutes)
 	@$(bin)/python -m tests.oracles.fixtures --pack
 
 # Not a stamp: the programs lie outside this folder, and looking whether they are there takes no time.

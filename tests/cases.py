@@ -6,6 +6,7 @@ import functools
 import inspect
 import reprlib
 from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
 from typing import Any
 
 import pytest
@@ -16,14 +17,17 @@ def each_case(
     cases: Iterable[Any],
     ids: Iterable[str] | Callable[[Any], object] | None = None,
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Run a test for each case; arguments are those of `pytest.mark.parametrize`.
+    """Run the body of a test for each case, and report every case that fails.
 
-    The cases share the test's fixtures. Use `parametrize` where a case needs its own, or a name of its own.
+    The arguments are those of `pytest.mark.parametrize`. The cases share the test's fixtures and have no
+    marks: use `parametrize` where a case needs its own.
     """
     arguments = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     table = [_values(case, len(arguments)) for case in cases]
-    assert table, "a test needs a case"
     labels = ids if ids is None or callable(ids) else list(ids)
+    assert table, "a test needs a case"
+    assert all(len(values) == len(arguments) for values in table), "a case needs a value for each name"
+    assert not isinstance(labels, list) or len(labels) == len(table), "each case needs an id"
 
     def decorate(test: Callable[..., Any]) -> Callable[..., Any]:
         def calls(fixtures: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -58,6 +62,7 @@ def each_case(
 
 def _values(case: Any, number: int) -> tuple[Any, ...]:
     if isinstance(case, type(pytest.param())):
+        assert not case.marks, "a case has no marks: use parametrize"
         return tuple(case.values)
     return tuple(case) if number > 1 else (case,)
 
@@ -91,12 +96,14 @@ class _Case:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
-        if isinstance(error, (pytest.fail.Exception, pytest.skip.Exception)):
-            # A case cannot be skipped: leave it out of the table.
-            error = AssertionError(error.msg)
+    def __exit__(self, _: object, error: BaseException | None, traceback: TracebackType | None) -> bool:
+        if error is None:
+            return False
+        if isinstance(error, (pytest.fail.Exception, pytest.skip.Exception, SystemExit)):
+            # Not exceptions that a group can hold. A case cannot be skipped: leave it out of the table.
+            error = AssertionError(f"{type(error).__name__}: {error}").with_traceback(traceback)
+        error.add_note(f"case: {self._case}")
         if not isinstance(error, Exception):
             return False
-        error.add_note(f"case: {self._case}")
         self._errors.append(error)
         return True

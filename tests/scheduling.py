@@ -4,7 +4,8 @@ pytest-xdist distributes units that share fixtures, the longest first. One worke
 no fixture of a package or module is set up twice. Long units start first, so that all workers finish at
 about the same time. `--dist loadscope` chooses this schedule.
 
-TEST_PART=1/3 has pytest collect the second of three parts of the test files, which take about the same time.
+TEST_SHARD=1/3 makes pytest collect the second of three shards of the test files. Shards take about the same
+time.
 """
 
 from __future__ import annotations
@@ -52,33 +53,33 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Ignore the test files of other processes."""
-    part = os.environ.get("TEST_PART")
-    if part is None or not collection_path.name.startswith("test_") or collection_path.is_dir():
+    """Ignore the test files of other shards."""
+    variable = os.environ.get("TEST_SHARD")
+    if variable is None:
         return None
-    number, parts = map(int, part.split("/"))
-    return _parts(parts)[collection_path] != number or None
+    shard, number = map(int, variable.split("/"))
+    return _shards(number).get(collection_path, shard) != shard or None
 
 
 @cache
-def _parts(number: int) -> dict[Path, int]:
-    # Of the lanes that are split.
+def _shards(number: int) -> dict[Path, int]:
+    # Of the lane that is sharded.
     files = [file for folder in ("unit", "contract") for file in (_TESTS / folder).rglob("test_*.py")]
-    durations = json.loads(DURATIONS.read_text())["fast"] if DURATIONS.exists() else {}
+    durations = json.loads(DURATIONS.read_text()).get("fast", {}) if DURATIONS.exists() else {}
     seconds = {
         file: durations.get(str(file.relative_to(_TESTS.parent)), _SECONDS_OF_A_FILE) for file in files
     }
-    return split(seconds, number)
+    return assign_shards(seconds, number)
 
 
-def split(seconds: Mapping[Path, float], number: int) -> dict[Path, int]:
-    """Assign each file to one of so many parts: the longest first, to the part that has the least."""
+def assign_shards(seconds: Mapping[Path, float], number: int) -> dict[Path, int]:
+    """Assign each file to a shard: the longest first, to the shard with the least to do."""
     totals = [0.0] * number
-    parts = {}
+    shards = {}
     for file in sorted(seconds, key=lambda file: (-seconds[file], file)):
-        parts[file] = totals.index(min(totals))
-        totals[parts[file]] += seconds[file]
-    return parts
+        shards[file] = totals.index(min(totals))
+        totals[shards[file]] += seconds[file]
+    return shards
 
 
 def unit_of(item: Any) -> str:

@@ -15,7 +15,7 @@ class TimingReport:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._is_part = "TEST_PART" in os.environ
+        self._is_shard = "TEST_SHARD" in os.environ
         self._durations: Counter[str] = Counter()
         # Of tests/scheduling.py.
         self._units: Counter[str] = Counter()
@@ -23,8 +23,8 @@ class TimingReport:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._durations[report.nodeid] += report.duration  # type: ignore[assignment]  # seconds, not a count
-        # A process with a part of the files has no controller that names units.
-        unit = getattr(report, "unit", "") or (self._is_part and report.nodeid.partition("::")[0])
+        # A shard has no controller that names units.
+        unit = getattr(report, "unit", "") or (self._is_shard and report.nodeid.partition("::")[0])
         if unit:
             self._units[unit] += report.duration  # type: ignore[assignment]  # seconds
         if report.when == "call" or report.outcome != "passed":

@@ -29,12 +29,14 @@ Branches = dict[str, dict[str, tuple[int, int]]]
 
 def main() -> int:
     arguments = parse_arguments()
+    # Before the report is written, which may be the same file.
+    before = json.loads(arguments.against.read_text()) if arguments.against else None
     report = measure(arguments.folder, arguments.tree)
     (arguments.folder / "report.json").write_text(json.dumps(report, indent=1, sort_keys=True) + "\n")
     say(table(report))
-    if arguments.against is None:
+    if before is None:
         return 0
-    lower = list(compare(json.loads(arguments.against.read_text()), report))
+    lower = list(compare(before, report))
     say(f"\nmore than {TOLERANCE} points lower than in {arguments.against}: {len(lower)}")
     say("\n".join(lower))
     return 1 if lower else 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -19,7 +20,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ NOTHING_SELECTED = 5
 # What pytest's exit status means.
 STATUSES = {
     1: "tests failed",
-    2: "the run was interrupted, or a test file cannot be imported",
+    2: "the run was interrupted (as -x does), or a test file cannot be imported",
     3: "pytest failed",
     4: "the arguments of pytest are wrong",
     NOTHING_SELECTED: "no test was selected",
@@ -53,8 +54,8 @@ class Lane:
     name: str
     workers: int
     budget: int
-    # Workers are processes of their own, each with a part of the test files; otherwise those of pytest-xdist.
-    is_split: bool = False
+    # Each worker is a pytest of its own, with a shard of the test files; otherwise a worker of pytest-xdist.
+    is_sharded: bool = False
     # A lane that runs beside others has ports of its own.
     ports: str = "15000-22767"
     # The group of deploy/dev/components.py with the programs that the tests need.
@@ -70,9 +71,9 @@ class Lane:
 LANES = {
     lane.name: lane
     for lane in (
+        # Its tests take milliseconds, as a report to a controller does, and no process collects them all.
+        Lane("fast", workers=3, budget=60, is_sharded=True, paths=("tests/unit", "tests/contract")),
         # Tests of components and of Spark wait for processes now and then: more workers keep two cores busy.
-        # Its tests take milliseconds each, as reports to a controller do, and no worker collects all of them.
-        Lane("fast", workers=3, budget=60, is_split=True, paths=("tests/unit", "tests/contract")),
         Lane("components", workers=4, budget=600, programs="basic"),
         Lane(
             "spark",
@@ -123,9 +124,10 @@ class Stage:
         self._processes = processes
 
     def wait(self) -> int:
-        """Return the exit status: of several processes, the highest of those that ran tests."""
+        """Return the exit status: the first failure, or success if any process has run tests."""
         statuses = [process.wait() for process in self._processes]
-        return max((status for status in statuses if status != NOTHING_SELECTED), default=NOTHING_SELECTED)
+        failures = [status for status in statuses if status not in (0, NOTHING_SELECTED)]
+        return failures[0] if failures else min(statuses)
 
     def is_running(self) -> bool:
         return any(process.is_running() for process in self._processes)
@@ -170,14 +172,16 @@ class Process:
 
     def terminate(self) -> None:
         # Not Popen.terminate, which may reap the process that the watcher waits for.
-        os.kill(self._process.pid, signal.SIGTERM)
+        with suppress(ProcessLookupError):
+            os.kill(self._process.pid, signal.SIGTERM)
 
     def show(self) -> None:
-        """Show the output that went to a file."""
+        """Show the output that went to a file, once."""
         if self._log is not None:
             say(f"\n== {self._name}")
             sys.stdout.buffer.write(self._log.read_bytes())
             sys.stdout.flush()
+            self._log = None
 
     def _watch(self) -> None:
         # Not Popen.wait, which discards the CPU time of the process and of all that it has waited for.
@@ -202,12 +206,16 @@ class Run:
         if not self._arguments.without_system:
             self._install(lanes)
         background = [lane for lane in lanes if lane.is_background and len(lanes) > 1]
-        threads = [threading.Thread(target=self._run_beside, args=[lane]) for lane in background]
+        threads = [
+            threading.Thread(target=self._run_in_background, args=[lane], daemon=True) for lane in background
+        ]
         for thread in threads:
             thread.start()
         for lane in lanes:
             if lane not in background and self._is_installed(lane):
-                self._start(lane).wait()
+                stage = self._start(lane)
+                stage.wait()
+                stage.show()
         for thread in threads:
             thread.join()
         for stage in self._stages:
@@ -215,21 +223,28 @@ class Run:
         return self._report()
 
     def close(self) -> None:
+        """End what an interruption has left running, and show its output."""
         for stage in (*self._installations.values(), *self._stages):
             if stage.is_running():
                 stage.terminate()
+                stage.show()
 
     def _install(self, lanes: list[Lane]) -> None:
         """Begin to install programs, and to write Spark's tables."""
         installer = [sys.executable, str(ROOT / "deploy" / "dev" / "components.py")]
-        commands = {lane.programs: [*installer, lane.programs] for lane in lanes if lane.programs}
+        for group in dict.fromkeys(lane.programs for lane in lanes if lane.programs):
+            self._begin(group, f"installing {group}", [*installer, group])
         if LANES["spark"] in lanes:
-            # No lane waits for it: the first test that needs a table does.
-            commands["Spark's tables"] = [str(PYTHON), "-m", "tests.oracles.fixtures"]
-        for name, command in commands.items():
-            log = self._directory / f"{name}.log"
-            title = f"installing {name}"
-            self._installations[name] = Stage(title, 0, [Process(title, command, log, {})])
+            threading.Thread(target=self._write_tables, daemon=True).start()
+
+    def _write_tables(self) -> None:
+        # Spark needs Java. No lane waits for the tables: the first test that needs one does.
+        if self._installations[LANES["spark"].programs].wait() == 0:
+            self._begin("tables", "writing Spark's tables", [str(PYTHON), "-m", "tests.oracles.fixtures"])
+
+    def _begin(self, name: str, title: str, command: list[str]) -> None:
+        log = self._directory / f"{name}-installation.log"
+        self._installations[name] = Stage(title, 0, [Process(title, command, log, {})])
 
     def _is_installed(self, lane: Lane) -> bool:
         installation = self._installations.get(lane.programs)
@@ -245,21 +260,21 @@ class Run:
             )
         return not failed
 
-    def _run_beside(self, lane: Lane) -> None:
+    def _run_in_background(self, lane: Lane) -> None:
         if self._is_installed(lane):
             self._start(lane, log=self._directory / f"{lane.name}.log").wait()
 
     def _start(self, lane: Lane, log: Path | None = None) -> Stage:
         arguments = self._arguments.pytest
-        has_paths = any((ROOT / argument.partition("::")[0]).exists() for argument in arguments)
+        has_paths = any(re.match(r"(\./)?tests(/|$)", argument) for argument in arguments)
         selection = lane.selection or lane.name
         if self._arguments.without_system:
             selection = f"({selection}) and not system"
         command = [str(PYTEST), "-m", selection, "-q", *arguments, *(() if has_paths else lane.paths)]
         env = {"TEST_PORTS": lane.ports, **self._coverage(lane)}
-        say(f"\n== {lane.name}{' (beside the others)' if log else ''}")
-        if lane.is_split and not has_paths:
-            processes = self._split(lane, command, env)
+        say(f"\n== {lane.name}{' (in the background)' if log else ''}")
+        if lane.is_sharded and not has_paths:
+            processes = self._start_shards(lane, command, env)
         else:
             if lane.workers > 1:
                 command[1:1] = ["-n", str(lane.workers), *DISTRIBUTION]
@@ -269,32 +284,30 @@ class Run:
         self._stages.append(stage)
         return stage
 
-    def _split(self, lane: Lane, command: list[str], env: dict[str, str]) -> list[Process]:
-        """Start a pytest for each part of a lane's files; the output of all but the first is shown later."""
-        # Concurrent runs would replace each other's list of failures.
-        command = [*command, "-p", "no:cacheprovider"]
+    def _start_shards(self, lane: Lane, command: list[str], env: dict[str, str]) -> list[Process]:
+        """Start a pytest for each shard of a lane's files; the output of all but the first is shown later."""
         first, last = map(int, lane.ports.split("-"))
         size = (last - first + 1) // lane.workers
         return [
             Process(
-                f"{lane.name}, part {part + 1} of {lane.workers}",
-                command,
-                self._directory / f"{lane.name}-{part}.log" if part else None,
+                f"{lane.name}, shard {shard + 1} of {lane.workers}",
+                # Concurrent runs would replace each other's list of failures.
+                [*command, "-o", f"cache_dir=.pytest_cache/{lane.name}-{shard}"],
+                self._directory / f"{lane.name}-{shard}.log" if shard else None,
                 env
                 | {
-                    "TEST_PART": f"{part}/{lane.workers}",
-                    "TEST_PORTS": f"{first + part * size}-{first + (part + 1) * size - 1}",
-                    "TEST_TIMES": str(self._directory / f"{lane.name}-{part}.json"),
+                    "TEST_SHARD": f"{shard}/{lane.workers}",
+                    "TEST_PORTS": f"{first + shard * size}-{first + (shard + 1) * size - 1}",
+                    "TEST_TIMES": str(self._directory / f"{lane.name}-{shard}.json"),
                 },
             )
-            for part in range(lane.workers)
+            for shard in range(lane.workers)
         ]
 
     def _coverage(self, lane: Lane) -> dict[str, str]:
         if self._arguments.coverage is None:
             return {}
         folder = self._arguments.coverage.resolve() / lane.name
-        shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         # Read at the start of every Python process in the environment, the gateways among them.
         return {"COVERAGE_PROCESS_START": str(COVERAGE_SETTINGS), "COVERAGE_FILE": str(folder / "data")}
@@ -307,12 +320,12 @@ class Run:
             say(f"{took:7.1f} s  {test}")
         say("\n== wall time by stage")
         for stage in (*self._installations.values(), *self._stages):
-            stage.wait()
+            failure = "  failed" if stage.wait() not in (0, NOTHING_SELECTED) else ""
             budget = f"of {stage.budget} s" if stage.budget else ""
             is_late = stage.budget and stage.seconds > stage.budget
             warning = "  warning: more than its budget" if is_late else ""
             cpu = f"{stage.cpu_seconds:6.0f} s CPU"
-            say(f"{stage.seconds:7.0f} s {budget:<10} {cpu}  {stage.name}{warning}")
+            say(f"{stage.seconds:7.0f} s {budget:<10} {cpu}  {stage.name}{failure}{warning}")
         say(f"{time.monotonic() - self._began:7.0f} s            in all\n")
         total = {key: sum(each["outcomes"].get(key, 0) for each in times.values()) for key in OUTCOMES}
         say(", ".join(f"{count} {outcome}" for outcome, count in total.items()))
@@ -331,7 +344,8 @@ class Run:
         return 1 if self._errors else 0
 
     def _record(self, times: dict[str, dict[str, Any]]) -> None:
-        if self._errors or self._arguments.pytest:
+        arguments = self._arguments
+        if self._errors or arguments.pytest or arguments.without_system or arguments.coverage:
             say("durations are not recorded: that takes complete lanes without failures")
         else:
             record({lane: each["units"] for lane, each in times.items()})
@@ -352,13 +366,20 @@ class Run:
         # A selection of tests may leave a lane empty.
         if status == 0 or (status == NOTHING_SELECTED and self._arguments.pytest):
             return None
-        return f"{stage.name}: {STATUSES.get(status, f'pytest ended with {status}')}"
+        ended = f"pytest ended with {status}" if status > 0 else f"signal {-status} ended pytest"
+        return f"{stage.name}: {STATUSES.get(status, ended)}"
 
 
 def main() -> int:
     arguments = parse_arguments()
     # Every process would compile all of its modules again, and pytest would rewrite every test file.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # As an interruption does, so that no stage is left running and its output is shown.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    if arguments.coverage:
+        # A lane that does not run has no coverage.
+        for name in LANES:
+            shutil.rmtree(arguments.coverage / name, ignore_errors=True)
     with tempfile.TemporaryDirectory() as directory:
         run = Run(Path(directory), arguments)
         try:
@@ -381,7 +402,7 @@ def record(units: dict[str, dict[str, float]]) -> None:
     """Write the durations of long units, by lane, and keep those of lanes that did not run."""
     durations = json.loads(DURATIONS.read_text()) if DURATIONS.exists() else {}
     for lane, took in units.items():
-        least = 1 if LANES[lane].is_split else WORTH_RECORDING
+        least = 1 if LANES[lane].is_sharded else WORTH_RECORDING
         long = {unit: round(seconds) for unit, seconds in took.items() if seconds >= least}
         durations[lane] = dict(sorted(long.items()))
     DURATIONS.write_text(json.dumps(durations, indent=1) + "\n")

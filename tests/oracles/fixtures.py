@@ -158,9 +158,12 @@ def main() -> None:
     parser.add_argument("names", nargs="*", default=TABLES, metavar="NAME")
     parser.add_argument("--pack", action="store_true", help="write the archive of all tables")
     arguments = parser.parse_args()
+    if arguments.pack and arguments.names != TABLES:
+        parser.error("--pack takes no names: the archive has all tables")
     tables = ensure_tables(arguments.names)
     if arguments.pack:
-        pack(tables.directory, TABLES, generators_digest())
+        # Not the present hash: a generator may have changed since Spark started.
+        pack(tables.directory, TABLES, tables.directory.name)
 
 
 if __name__ == "__main__":

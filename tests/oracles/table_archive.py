@@ -20,7 +20,8 @@ _DIGEST: Final = "digest"
 
 def pack(directory: Path, names: Collection[str], digest: str, archive: Path = ARCHIVE) -> None:
     """Write the tables of a directory to the archive."""
-    with tarfile.open(archive, "w:xz", format=tarfile.PAX_FORMAT, preset=9) as packed:
+    fresh = archive.with_name(f"{archive.name}.new")
+    with tarfile.open(fresh, "w:xz", format=tarfile.PAX_FORMAT, preset=9) as packed:
         head = tarfile.TarInfo(_DIGEST)
         head.size = len(digest)
         packed.addfile(head, io.BytesIO(digest.encode()))
@@ -32,6 +33,8 @@ def pack(directory: Path, names: Collection[str], digest: str, archive: Path = A
                 member.mtime = file.stat().st_mtime_ns // 1000 / 1e6
                 with file.open("rb") as content:
                     packed.addfile(member, content)
+    # An interruption leaves the archive as it was.
+    fresh.replace(archive)
 
 
 def unpack(directory: Path, names: Collection[str], digest: str, archive: Path = ARCHIVE) -> None:

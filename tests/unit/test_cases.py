@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import sys
+import traceback
+
 import pytest
 
 from tests.cases import each_case
@@ -54,14 +57,30 @@ def test_a_tuple_is_one_value_where_there_is_one_name():
     assert seen == [(1, 2), (3, 4)]
 
 
-@pytest.mark.parametrize("outcome", [lambda: pytest.fail("wrong"), lambda: pytest.skip("not here")])
-def test_an_outcome_that_pytest_defines_fails_the_case(outcome):
+@pytest.mark.parametrize("outcome", [lambda: pytest.fail("wrong"), lambda: pytest.skip("not here"), sys.exit])
+def test_an_outcome_that_is_no_exception_fails_the_case_where_it_happened(outcome):
     @each_case("number", [1])
     def give_up(number):
         outcome()
 
-    with pytest.raises(ExceptionGroup, match="1 of 1 cases failed"):
+    with pytest.raises(ExceptionGroup, match="1 of 1 cases failed") as failed:
         give_up()
+    [error] = failed.value.exceptions
+    assert "give_up" in [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+
+
+@pytest.mark.parametrize(
+    ("cases", "ids", "message"),
+    [
+        ([], None, "needs a case"),
+        ([(1, 2), (3,)], None, "a value for each name"),
+        ([(1, 2)], ["a", "b"], "each case needs an id"),
+        ([pytest.param(1, 2, marks=pytest.mark.slow)], None, "no marks"),
+    ],
+)
+def test_a_table_with_a_mistake_is_rejected_when_it_is_imported(cases, ids, message):
+    with pytest.raises(AssertionError, match=message):
+        each_case("a, b", cases, ids)
 
 
 def test_an_interruption_ends_the_test():

@@ -81,6 +81,9 @@ def test_paths_of_a_lane_hold_all_of_its_tests():
     units = [file for file in (ROOT / "tests" / "unit").rglob("test_*.py") if file.name != "test_lanes.py"]
     assert not [file for file in units if spark.search(file.read_text())]
     assert all((ROOT / path).is_dir() for lane in runner.LANES.values() for path in lane.paths)
+    # A test anywhere else would be in the fast lane, which does not collect it.
+    folders = {file.relative_to(ROOT / "tests").parts[0] for file in (ROOT / "tests").rglob("test_*.py")}
+    assert folders == {"unit", "contract", "integration", "e2e"}
 
 
 def test_lane_beside_the_others_has_ports_of_its_own():
@@ -96,12 +99,16 @@ def _ports(lane: runner.Lane) -> set[int]:
 
 @pytest.fixture
 def pytest_script(tmp_path, monkeypatch):
-    """Return a function that replaces pytest by a script with an exit status and a report of outcomes."""
+    """Return a function that replaces pytest by a script with an exit status and a report of outcomes.
 
-    def replace(status: int, **outcomes: int) -> None:
+    A status below zero is a signal that ends the script.
+    """
+
+    def replace(status: int | str, **outcomes: int) -> None:
+        end = f"kill {status} $$" if str(status).startswith("-") else f"exit {status}"
         report = json.dumps({"durations": {}, "units": {}, "outcomes": outcomes, "failed": ["tests/x.py::y"]})
         script = tmp_path / "pytest"
-        script.write_text(f"#!/bin/sh\necho '{report}' > $TEST_TIMES\nexit {status}\n")
+        script.write_text(f"#!/bin/sh\necho '{report}' > $TEST_TIMES\n{end}\n")
         script.chmod(0o755)
         monkeypatch.setattr(runner, "PYTEST", script)
 
@@ -125,9 +132,10 @@ def test_run_succeeds_if_every_lane_does(pytest_script, monkeypatch, capsys):
     ("status", "outcomes", "error"),
     [
         (1, {"failed": 1}, "error: fast: tests failed"),
-        (2, {}, "error: fast: the run was interrupted, or a test file cannot be imported"),
+        (2, {}, "error: fast: the run was interrupted (as -x does), or a test file cannot be imported"),
         (5, {}, "error: fast: no test was selected"),
         (137, {"passed": 1}, "error: fast: pytest ended with 137"),
+        ("-9", {"passed": 1}, "error: fast: signal 9 ended pytest"),
     ],
 )
 def test_run_with_a_failure_names_it(pytest_script, monkeypatch, capsys, status, outcomes, error):
@@ -138,6 +146,17 @@ def test_run_with_a_failure_names_it(pytest_script, monkeypatch, capsys, status,
     assert error in output
     assert "failed: tests/x.py::y" in output
     assert "durations are not recorded" in output
+
+
+def test_run_fails_if_a_signal_ends_one_shard(pytest_script, tmp_path, monkeypatch, capsys):
+    pytest_script(0, passed=1)
+    script = tmp_path / "pytest"
+    script.write_text(
+        script.read_text().replace("exit 0", "case $TEST_SHARD in 1/*) kill -11 $$; esac; exit 5")
+    )
+
+    assert run_lanes(monkeypatch, "fast", "--without-system") == 1
+    assert "error: fast: signal 11 ended pytest" in capsys.readouterr().out
 
 
 def test_run_with_a_lane_that_could_not_start_fails(pytest_script, monkeypatch, capsys):

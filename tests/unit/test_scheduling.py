@@ -11,7 +11,7 @@ import pytest
 
 from deploy.dev.lanes import DISTRIBUTION
 from tests.repository import ROOT
-from tests.scheduling import split
+from tests.scheduling import assign_shards
 
 # Starts pytest with two workers.
 pytestmark = pytest.mark.slow
@@ -108,15 +108,15 @@ def test_durations_are_recorded_by_unit(output, directory):
     }
 
 
-def test_files_are_split_into_parts_that_take_about_the_same_time():
+def test_shards_take_about_the_same_time():
     seconds = {Path(name): float(took) for name, took in zip("abcdefg", [8, 5, 3, 3, 2, 2, 1], strict=True)}
-    parts = split(seconds, 3)
-    totals = [sum(seconds[file] for file in parts if parts[file] == part) for part in range(3)]
-    assert parts.keys() == seconds.keys()
+    shards = assign_shards(seconds, 3)
+    totals = [sum(seconds[file] for file in shards if shards[file] == shard) for shard in range(3)]
+    assert shards.keys() == seconds.keys()
     assert totals == [8, 8, 8]
 
 
-def test_parts_of_a_suite_collect_each_file_once(tmp_path):
+def test_shards_of_a_suite_collect_each_file_once(tmp_path):
     names = [f"test_{number}" for number in range(5)]
     for name in names:
         file = tmp_path / "tests" / "unit" / f"{name}.py"
@@ -137,8 +137,8 @@ def test_parts_of_a_suite_collect_each_file_once(tmp_path):
         "tests",
     ]
     passed = []
-    for part in ("0/2", "1/2"):
-        env = {**os.environ, "TEST_PART": part}
+    for shard in ("0/2", "1/2"):
+        env = {**os.environ, "TEST_SHARD": shard}
         output = subprocess.run(
             command, cwd=tmp_path, env=env, capture_output=True, text=True, check=True
         ).stdout
