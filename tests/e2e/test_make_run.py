@@ -44,31 +44,56 @@ class Demo:
         (found,) = [part for part in self.output.split("\n\n") if part.startswith(begins)]
         return found
 
-    def stop(self, number: signal.Signals) -> tuple[int, str]:
-        """Return the exit status and all that was printed on the way out."""
-        self.process.send_signal(number)
+    def stop(self, number: signal.Signals, *, whole_group: bool = False) -> tuple[int, str]:
+        """Return the exit status and all that was printed on the way out.
+
+        A terminal sends Ctrl-C to the whole foreground group: to make and the demo alike.
+        """
+        if whole_group:
+            os.killpg(self.process.pid, number)
+        else:
+            self.process.send_signal(number)
         rest, _ = self.process.communicate(timeout=STOP_SECONDS)
         return self.process.returncode, rest
 
 
+@dataclass(frozen=True, slots=True)
+class FirstRun:
+    """A demo that built its sample in a new state directory, without S3, until SIGTERM stopped it."""
+
+    state: Path
+    demo: Demo
+    status: int
+    rest: str
+
+
 @pytest.fixture(scope="module")
-def state(tmp_path_factory) -> Path:
+def first_run(tmp_path_factory) -> FirstRun:
+    state: Path = tmp_path_factory.mktemp("home") / "state"
+    with running(state, "--no-s3") as demo:
+        status, rest = demo.stop(signal.SIGTERM)
+    return FirstRun(state, demo, status, rest)
+
+
+@pytest.fixture(scope="module")
+def state(first_run) -> Path:
     """Return a state directory in which a demo ran before."""
-    path: Path = tmp_path_factory.mktemp("home") / "state"
-    with running(path, "--no-s3"):
-        return path
+    path: Path = first_run.state
+    return path
 
 
 @pytest.fixture(scope="module")
 def spare(state, tmp_path_factory) -> Path:
     """Return a directory with the sample for more demos: one runs from each at a time."""
     path: Path = tmp_path_factory.mktemp("home") / "spare"
-    shutil.copytree(state / "sample", path / "sample")
+    # A demo replaces files of the sample and never writes to them, so hard links are enough.
+    shutil.copytree(state / "sample", path / "sample", copy_function=os.link)
     return path
 
 
 @pytest.fixture(scope="module")
 def demo(state) -> Iterator[Demo]:
+    """Run a demo with S3, which the last test of the module stops."""
     with running(state) as demo:
         yield demo
 
@@ -152,11 +177,15 @@ def test_the_printed_proof_is_one(demo):
     assert "BREACH" not in result.stdout
 
 
-def test_without_s3_nothing_is_said_of_it_and_the_rest_is_there(spare):
-    with running(spare, "--no-s3") as demo:
-        assert "S3" not in demo.output
-        assert demo.paragraph("import delta_sharing")
-        assert demo.paragraph("curl -H")
+def test_a_demo_without_s3_prints_the_other_snippets_only(first_run):
+    assert "S3" not in first_run.demo.output
+    assert first_run.demo.paragraph("import delta_sharing")
+    assert first_run.demo.paragraph("curl -H")
+
+
+def test_sigterm_stops_a_demo_quietly_with_status_0(first_run):
+    assert first_run.status == 0
+    assert "Traceback" not in first_run.rest
 
 
 def test_make_takes_s3_out_by_a_variable():
@@ -188,44 +217,30 @@ def test_the_printed_addresses_answer(demo, ending, content):
         assert content in response.read().decode()
 
 
-@pytest.mark.component(SEAWEEDFS)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_it_and_its_store_quietly_and_cleanly(spare, number):
-    with running(spare) as demo:
-        endpoint = re.search(r"endpoint: http://127\.0\.0\.1:(\d+)", (spare / "server.yaml").read_text())
-        assert endpoint is not None
-        socket.create_connection(("127.0.0.1", int(endpoint[1]))).close()
-        status, rest = demo.stop(number)
-    assert status == 0
-    assert "Traceback" not in rest
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", int(endpoint[1])))
-
-
 def test_ctrl_c_under_make_stops_it_without_a_word_of_failure(spare):
-    with running(spare, under_make=True) as demo:
-        # What a terminal does: it tells the whole foreground group, make and the demo alike.
-        os.killpg(demo.process.pid, signal.SIGINT)
-        rest, _ = demo.process.communicate(timeout=STOP_SECONDS)
+    with running(spare, "--no-s3", under_make=True) as demo:
+        _, rest = demo.stop(signal.SIGINT, whole_group=True)
     assert "***" not in rest
     assert "Traceback" not in rest
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", demo.port))
 
 
 def test_terminating_make_stops_the_demo_too(spare):
-    with running(spare, under_make=True) as demo:
+    with running(spare, "--no-s3", under_make=True) as demo:
         _, rest = demo.stop(signal.SIGTERM)
     assert "***" not in rest
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", demo.port))
 
 
-def test_a_taken_port_is_said_in_words(spare):
+def test_a_taken_port_is_said_in_words(tmp_path):
     with socket.socket() as other:
         other.bind(("127.0.0.1", free_port()))
         other.listen()
         port = other.getsockname()[1]
         result = subprocess.run(
-            command(spare, port), capture_output=True, text=True, check=False, timeout=120
+            command(tmp_path, port), capture_output=True, text=True, check=False, timeout=120
         )
     assert result.returncode not in (0, None)
     assert str(port) in result.stderr
@@ -245,9 +260,9 @@ def test_a_second_demo_in_the_same_directory_is_refused_and_leaves_the_first_as_
     assert kept == {name: (state / name).read_bytes() for name in kept}
 
 
-def test_a_port_that_is_no_number_is_said_in_words(spare):
+def test_a_port_that_is_no_number_is_said_in_words(tmp_path):
     result = subprocess.run(
-        [*make_command(spare, 0), "PORT=abc"], cwd=ROOT, capture_output=True, text=True, check=False
+        [*make_command(tmp_path, 0), "PORT=abc"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert result.returncode != 0
     assert "--port abc is not a port" in result.stderr
@@ -267,6 +282,27 @@ def test_make_clean_removes_what_installing_the_recipients_package_leaves(tmp_pa
     assert kept.exists()
 
 
+@pytest.mark.component(SEAWEEDFS)
+def test_ctrl_c_stops_a_demo_and_its_store_quietly_with_status_0(demo, state):
+    """The last test with the shared demo."""
+    store = port_of_store(state)
+    socket.create_connection(("127.0.0.1", store)).close()
+
+    status, rest = demo.stop(signal.SIGINT, whole_group=True)
+
+    assert status == 0
+    assert "Traceback" not in rest
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", store))
+
+
+def port_of_store(state: Path) -> int:
+    """Return the port of the S3 store of a demo."""
+    endpoint = re.search(r"endpoint: http://127\.0\.0\.1:(\d+)", (state / "server.yaml").read_text())
+    assert endpoint is not None
+    return int(endpoint[1])
+
+
 def command(state: Path, port: int) -> list[str]:
     return [str(SLUICE), "demo", "--port", str(port), "--state", str(state)]
 
@@ -276,7 +312,7 @@ def running(state: Path, *options: str, under_make: bool = False) -> Iterator[De
     """Run the demo until the block is left, which is entered when the demo is up."""
     port = free_port()
     with subprocess.Popen(
-        make_command(state, port) if under_make else [*command(state, port), *options],
+        make_command(state, port, *options) if under_make else [*command(state, port), *options],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -291,8 +327,9 @@ def running(state: Path, *options: str, under_make: bool = False) -> Iterator[De
                 process.send_signal(signal.SIGTERM)
 
 
-def make_command(state: Path, port: int) -> list[str]:
-    return ["make", "--no-print-directory", "run", f"PORT={port}", f"DEMO=--state {state}"]
+def make_command(state: Path, port: int, *options: str) -> list[str]:
+    demo = f"DEMO={' '.join(['--state', str(state), *options])}"
+    return ["make", "--no-print-directory", "run", f"PORT={port}", demo]
 
 
 def read_greeting(process: subprocess.Popen[str]) -> str:
