@@ -16,7 +16,7 @@ from azure.storage.blob import BlobServiceClient, ContainerSasPermissions, gener
 
 from gateway.ports import utcnow
 from tests.components import AZURITE, DELTALAKE
-from tests.e2e.recipient_lake import IDS, ORDERS, build, recipient
+from tests.e2e.recipient_lake import IDS, ORDERS, build
 from tests.fakes.credential_gateway import CredentialGateway, Issued, serving
 from tests.stores.azurite import Azurite
 
@@ -68,10 +68,9 @@ def address(container, tmp_path) -> Iterator[str]:
 @pytest.mark.parametrize(
     "engine", [pytest.param("deltalake", marks=pytest.mark.component(DELTALAKE)), "polars"]
 )
-def test_an_engine_reads_with_a_signature(container, address, engine):
+def test_an_engine_reads_with_a_signature(container, address, url_reader, engine):
     emulator = {"azure_endpoint": container.endpoint, "azure_allow_http": "true"}
-    with recipient() as reader:
-        assert reader.call("ids_at", engine, address, emulator) == IDS[ORDERS]
+    assert url_reader.call("ids_at", engine, address, emulator) == IDS[ORDERS]
 
 
 def _upload(azurite: Azurite, table: Path) -> None:

@@ -49,7 +49,11 @@ def lake(seaweedfs, tmp_path_factory) -> SeaweedFS:
 
 @pytest.fixture(
     scope="module",
-    params=["stand-in", pytest.param("gateway", marks=pytest.mark.component(ALL_IN_ONE))],
+    params=[
+        # CI has the stand-in in test_recipient_refresh.
+        pytest.param("stand-in", marks=pytest.mark.release),
+        pytest.param("gateway", marks=pytest.mark.component(ALL_IN_ONE)),
+    ],
 )
 def shared(request, lake, tmp_path_factory) -> Iterator[Shared]:
     start = _stand_in if request.param == "stand-in" else _gateway

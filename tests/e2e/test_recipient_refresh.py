@@ -5,55 +5,89 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 from gateway.ports import utcnow
 from tests.components import BOTO3, DELTALAKE, DUCKDB, SEAWEEDFS
-from tests.e2e.recipient_lake import BUCKET, FILES, IDS, LOCATIONS, ORDERS, log_key, recipient, upload
+from tests.e2e.recipient_lake import (
+    BUCKET,
+    FILES,
+    IDS,
+    LOCATIONS,
+    ORDERS,
+    RecipientProcess,
+    log_key,
+    recipient,
+    upload,
+)
 from tests.e2e.recipient_store import VoidableStore, voidable_store
 from tests.fakes.credential_gateway import CredentialGateway, serving
 
-pytestmark = pytest.mark.component(SEAWEEDFS)
+pytestmark = pytest.mark.component(SEAWEEDFS, DELTALAKE, DUCKDB, BOTO3)
 
 LIFE = timedelta(seconds=4)
+ENGINES = ("deltalake", "polars", "duckdb")
 
 
-@dataclass(frozen=True, slots=True)
-class Turning:
-    """A gateway whose credentials live for seconds, before a store that can make them void."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expired:
+    """Readers with open tables, before a store that has made void all credentials that they had."""
 
     store: VoidableStore
     gateway: CredentialGateway
-    profile: Path
-
-    @property
-    def address(self) -> str:
-        return f"{self.profile}#{ORDERS}"
-
-    def make_void(self) -> None:
-        """Wait until the time of all credentials that are out is over, and let the store know it too."""
-        handed_out = list(self.gateway.issued)
-        assert handed_out
-        while any(issued.expires_at > utcnow() for issued in handed_out):
-            time.sleep(0.1)
-        self.store.make_void()
-        assert not any(self.store.opens(issued.credentials, log_key(ORDERS)) for issued in handed_out)
+    address: str
+    # Has read the table with each engine, and the first rows of a scan.
+    reader: RecipientProcess
+    first_rows: int
+    # The options that the library returned for the first credential.
+    static: dict[str, str]
+    # boto3, with the container endpoint of a gateway of its own.
+    aws: RecipientProcess
+    aws_gateway: CredentialGateway
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory) -> Iterator[VoidableStore]:
-    with voidable_store(tmp_path_factory.mktemp("store")) as running:
-        upload(running.s3, tmp_path_factory.mktemp("tables"))
-        yield running
+def expired(tmp_path_factory) -> Iterator[Expired]:
+    directory = tmp_path_factory.mktemp("refresh")
+    with ExitStack() as stack:
+        store = stack.enter_context(voidable_store(tmp_path_factory.mktemp("store")))
+        upload(store.s3, tmp_path_factory.mktemp("tables"))
+        gateway, aws_gateway = _gateway(store), _gateway(store)
+        stack.enter_context(serving(gateway))
+        stack.enter_context(serving(aws_gateway))
+        profile = directory / "reader.share"
+        profile.write_text(gateway.profile)
+        address = f"{profile}#{ORDERS}"
+        reader = stack.enter_context(recipient())
+        for engine in ENGINES:
+            assert reader.call("ids", engine, address) == IDS[ORDERS]
+        static = reader.call("storage_options", address)
+        first_rows = reader.call("begin", address)
+        env = {
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI": aws_gateway.container_url(ORDERS),
+            "AWS_CONTAINER_AUTHORIZATION_TOKEN": f"Bearer {aws_gateway.token}",
+        }
+        aws = stack.enter_context(recipient(**env))
+        assert aws.call("get_object", BUCKET, log_key(ORDERS), endpoint=store.s3.endpoint) > 0
+        _make_void(store, gateway, aws_gateway)
+        yield Expired(
+            store=store,
+            gateway=gateway,
+            address=address,
+            reader=reader,
+            first_rows=first_rows,
+            static=static,
+            aws=aws,
+            aws_gateway=aws_gateway,
+        )
 
 
-@pytest.fixture
-def turning(store, tmp_path) -> Iterator[Turning]:
-    gateway = CredentialGateway(
+def _gateway(store: VoidableStore) -> CredentialGateway:
+    return CredentialGateway(
         mint=store.mint,
         tables=LOCATIONS,
         token=secrets.token_urlsafe(32),
@@ -61,69 +95,41 @@ def turning(store, tmp_path) -> Iterator[Turning]:
         endpoint=store.s3.endpoint,
         life=LIFE,
     )
-    with serving(gateway):
-        profile = tmp_path / "reader.share"
-        profile.write_text(gateway.profile)
-        yield Turning(store, gateway, profile)
 
 
-@pytest.mark.parametrize(
-    "engine",
-    [
-        pytest.param("deltalake", marks=pytest.mark.component(DELTALAKE)),
-        "polars",
-        pytest.param("duckdb", marks=pytest.mark.component(DUCKDB)),
-    ],
-)
-def test_what_an_engine_opened_still_reads_after_its_first_credential(turning, engine):
-    with recipient() as reader:
-        assert reader.call("ids", engine, turning.address) == IDS[ORDERS]
-
-        turning.make_void()
-
-        assert reader.call("ids", engine, turning.address) == IDS[ORDERS]
-    assert _different_keys(turning.gateway) > 1
+def _make_void(store: VoidableStore, *gateways: CredentialGateway) -> None:
+    """Wait until all credentials that were issued have expired, and have the store refuse them."""
+    issued = [each for gateway in gateways for each in gateway.issued]
+    assert all(gateway.issued for gateway in gateways)
+    while any(each.expires_at > utcnow() for each in issued):
+        time.sleep(0.1)
+    store.make_void()
+    assert not any(store.opens(each.credentials, log_key(ORDERS)) for each in issued)
 
 
-@pytest.mark.component(DELTALAKE)
-def test_a_read_goes_on_in_the_middle_with_the_next_credential(turning):
-    with recipient() as reader:
-        first = reader.call("begin", turning.address)
-        assert first == len(IDS[ORDERS]) / FILES
-
-        turning.make_void()
-
-        assert reader.call("finish") == len(IDS[ORDERS]) - first
+@pytest.mark.parametrize("engine", ENGINES)
+def test_table_opened_before_expiration_is_still_read(expired, engine):
+    assert expired.reader.call("ids", engine, expired.address) == IDS[ORDERS]
+    assert _different_keys(expired.gateway) > 1
 
 
-def test_options_without_renewal_are_refused_after_their_time(turning):
+def test_scan_that_outlives_its_credential_reads_the_rest(expired):
+    assert expired.first_rows == len(IDS[ORDERS]) / FILES
+    assert expired.reader.call("finish") == len(IDS[ORDERS]) - expired.first_rows
+
+
+def test_static_options_are_refused_after_expiration(expired):
     """What is renewed above is not renewed by chance."""
-    with recipient() as reader:
-        reader.call("open", turning.address)
-        static = reader.call("storage_options", turning.address)
-
-        turning.make_void()
-
-        names = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
-        access_key, secret, token = (static[name] for name in names)
-        credentials = {"AccessKeyId": access_key, "SecretAccessKey": secret, "SessionToken": token}
-        assert not turning.store.opens(credentials, log_key(ORDERS))
+    names = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
+    access_key, secret, token = (expired.static[name] for name in names)
+    credentials = {"AccessKeyId": access_key, "SecretAccessKey": secret, "SessionToken": token}
+    assert not expired.store.opens(credentials, log_key(ORDERS))
 
 
-@pytest.mark.component(BOTO3)
-def test_boto3_asks_the_container_endpoint_again(turning):
-    env = {
-        "AWS_CONTAINER_CREDENTIALS_FULL_URI": turning.gateway.container_url(ORDERS),
-        "AWS_CONTAINER_AUTHORIZATION_TOKEN": f"Bearer {turning.gateway.token}",
-    }
-    with recipient(**env) as reader:
-        endpoint = turning.store.s3.endpoint
-        assert reader.call("get_object", BUCKET, log_key(ORDERS), endpoint=endpoint) > 0
-
-        turning.make_void()
-
-        assert reader.call("get_object", BUCKET, log_key(ORDERS)) > 0
-    assert {issued.by for issued in turning.gateway.issued} == {"aws-credentials"}
+def test_boto3_fetches_new_credentials_after_expiration(expired):
+    assert expired.aws.call("get_object", BUCKET, log_key(ORDERS)) > 0
+    assert _different_keys(expired.aws_gateway) > 1
+    assert {issued.by for issued in expired.aws_gateway.issued} == {"aws-credentials"}
 
 
 def _different_keys(gateway: CredentialGateway) -> int:
