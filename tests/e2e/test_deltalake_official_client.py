@@ -1,7 +1,8 @@
 """The official client reads every table that deltalake writes, in both formats, and finds the same rows.
 
-This is where the rows of every version of all tables are compared: the cheapest place with a reader that is
-not ours, as it needs no Spark. Other tests compare states instead of rows, or the rows of a few tables.
+This is where rows of all tables are compared: the cheapest place with a reader that is not ours, as it needs
+no Spark. Other tests compare states instead of rows, or the rows of a few tables. CI reads the versions at
+which something changes in kind, and a third of the random histories. The release lane reads all of them.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from tests.components import ALL_IN_ONE, CLIENT, DELTALAKE
 from tests.e2e.deltalake_plan import (
     BY_VERSION,
     CHANGES,
+    CHOSEN_FORMAT,
     COMMITS,
     FEATURES,
     HISTORIES,
-    MORE_CHANGES,
+    MORE_BY_VERSION,
     TABLES,
-    Plan,
 )
 from tests.e2e.official_client import PYTHON, ClientError, environment, require_environment
 from tests.e2e.shared_tables import Shared, sharing
@@ -46,7 +47,11 @@ UNLIKE = "changes of table .* cannot be read"
 # What the client says when a file is not there, with the kernel and without.
 LOST = {True: "Corrupt footer", False: "FileNotFoundError"}
 
+# Of a random history, CI reads every fourth version.
+HISTORY_STEP = 4
+
 every_table = pytest.mark.parametrize("name", TABLES)
+every_feed = pytest.mark.parametrize("name", CHANGES)
 both_formats = pytest.mark.parametrize("use_delta_format", [True, False], ids=["delta", "parquet"])
 
 
@@ -96,9 +101,26 @@ def changes_of(shared: Shared, name: str, first: int, last: int, *, use_delta_fo
 
 @every_table
 @both_formats
+def test_versions_that_change_in_kind_have_the_rows_that_deltalake_reads(
+    shared, written, said, name, use_delta_format
+):
+    versions = versions_for_ci(written, name)
+    check_versions(shared, said, name, versions, use_delta_format=use_delta_format)
+
+
+@pytest.mark.release
+@every_table
+@both_formats
 def test_every_version_has_the_rows_that_deltalake_reads(shared, said, name, use_delta_format):
+    check_versions(shared, said, name, list(said["versions"]), use_delta_format=use_delta_format)
+
+
+def check_versions(
+    shared: Shared, said: dict[str, Any], name: str, versions: list[str], *, use_delta_format: bool
+) -> None:
     outcomes: Counter[str] = Counter()
-    for version, state in said["versions"].items():
+    for version in versions:
+        state = said["versions"][version]
         options = {"version": int(version), "use_delta_format": use_delta_format}
         if reason := why_not_read(state, use_delta_format=use_delta_format):
             with pytest.raises(ClientError, match=reason):
@@ -108,43 +130,33 @@ def test_every_version_has_the_rows_that_deltalake_reads(shared, said, name, use
             assert shared.ask("load", name, **options) == frame_of(state), version
             outcomes["equal"] += 1
 
-    assert outcomes.total() == len(said["versions"])
-    assert outcomes["equal"] >= TABLES[name].at_least(use_delta_format=use_delta_format)
+    at_least = TABLES[name].at_least(use_delta_format=use_delta_format)
+    check_counts(outcomes, len(versions), len(said["versions"]), at_least)
 
 
-@every_table
+@pytest.mark.parametrize(
+    "name",
+    [name if name in CHOSEN_FORMAT else pytest.param(name, marks=pytest.mark.release) for name in TABLES],
+)
 def test_the_latest_version_is_read_in_the_format_that_the_gateway_chooses(shared, said, name):
     assert shared.ask("load", name) == frame_of(said["versions"][str(latest(said))])
 
 
-@pytest.mark.parametrize("name", CHANGES)
+@every_feed
 @both_formats
-def test_changes_are_those_that_deltalake_reads(shared, said, name, use_delta_format):
-    ranges = [changes for changes in said["changes"] if not is_left_for_deep(name, changes)]
-    check_changes(shared, said, name, ranges, CHANGES[name], use_delta_format=use_delta_format)
+def test_changes_that_differ_in_kind_are_those_that_deltalake_reads(shared, said, name, use_delta_format):
+    check_changes(shared, said, name, ranges_for_ci(said, name), use_delta_format=use_delta_format)
 
 
-@pytest.mark.deep
-@pytest.mark.parametrize("name", MORE_CHANGES)
+@pytest.mark.release
+@every_feed
 @both_formats
-def test_changes_of_more_ranges_are_those_that_deltalake_reads(shared, said, name, use_delta_format):
-    ranges = [changes for changes in said["changes"] if is_left_for_deep(name, changes)]
-    check_changes(shared, said, name, ranges, MORE_CHANGES[name], use_delta_format=use_delta_format)
-
-
-def is_left_for_deep(name: str, changes: dict[str, Any]) -> bool:
-    """True if a range of a long feed goes on to the latest version, unless it begins at every third."""
-    return name in MORE_CHANGES and changes["first"] != changes["last"] and changes["first"] % 3 != 0
+def test_changes_of_every_range_are_those_that_deltalake_reads(shared, said, name, use_delta_format):
+    check_changes(shared, said, name, said["changes"], use_delta_format=use_delta_format)
 
 
 def check_changes(
-    shared: Shared,
-    said: dict[str, Any],
-    name: str,
-    ranges: list[dict[str, Any]],
-    plan: Plan,
-    *,
-    use_delta_format: bool,
+    shared: Shared, said: dict[str, Any], name: str, ranges: list[dict[str, Any]], *, use_delta_format: bool
 ) -> None:
     outcomes: Counter[str] = Counter()
     for changes in ranges:
@@ -160,14 +172,72 @@ def check_changes(
             assert times == told_times(said, times, use_delta_format=use_delta_format), (first, last)
             outcomes["equal"] += 1
 
-    assert outcomes.total() == len(ranges) > 0
-    assert outcomes["equal"] >= plan.at_least(use_delta_format=use_delta_format)
+    at_least = CHANGES[name].at_least(use_delta_format=use_delta_format)
+    check_counts(outcomes, len(ranges), len(said["changes"]), at_least)
+
+
+def check_counts(outcomes: Counter[str], tried: int, available: int, at_least: int) -> None:
+    """Check that at most as many were refused as all available versions or ranges allow."""
+    assert outcomes.total() == tried > 0
+    assert outcomes["equal"] >= tried - (available - at_least)
+    assert outcomes["equal"] > 0 or at_least == 0
+
+
+def versions_for_ci(written: Written, name: str) -> list[str]:
+    """Return the first version of each kind, the first checkpoint's and the one after it, and the latest."""
+    said = written.said[name]
+    if name in HISTORIES:
+        return [version for version in said["versions"] if int(version) % HISTORY_STEP == 0]
+    first_of_kind: dict[str, str] = {}
+    for version, state in said["versions"].items():
+        rows = {"columns", "rows", "error"}
+        kind = {key: value for key, value in state.items() if key not in rows} | {"error": "error" in state}
+        operation = said["operations"].get(version, {}).get("name")
+        first_of_kind.setdefault(json.dumps([operation, kind]), version)
+    logs = written.directory / name / "_delta_log"
+    checkpoints = sorted(int(file.name.partition(".")[0]) for file in logs.glob("*.checkpoint.parquet"))
+    chosen = {*map(int, first_of_kind.values()), latest(said)}
+    for checkpoint in checkpoints[:1]:
+        chosen |= {checkpoint, checkpoint + 1}
+    return [str(version) for version in sorted(chosen) if version <= latest(said)]
+
+
+def ranges_for_ci(said: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return the first range of each kind, which include ranges from the start and from the middle."""
+    if name in HISTORIES:
+        return [
+            changes
+            for changes in said["changes"]
+            if changes["first"] % HISTORY_STEP == 0 and (changes["first"] in {0, changes["last"]})
+        ]
+    first_of_kind: dict[tuple[str, ...], dict[str, Any]] = {}
+    for changes in said["changes"]:
+        first, last = changes["first"], changes["last"]
+        reasons = [why_no_changes(said, changes, use_delta_format=each) for each in (True, False)]
+        extent = said["operations"][str(first)]["name"] if first == last else "range"
+        place = "latter half" if first != last and first >= latest(said) // 2 else ""
+        first_of_kind.setdefault((extent, place, *reasons), changes)
+    return [*first_of_kind.values()]
 
 
 @pytest.mark.parametrize(("name", "use_delta_format"), BY_VERSION)
 def test_changes_that_deltalake_cannot_read_lead_from_version_to_version(
     shared, said, name, use_delta_format
 ):
+    check_changes_by_version(shared, said, name, {latest(said) // 2}, use_delta_format=use_delta_format)
+
+
+@pytest.mark.release
+@pytest.mark.parametrize(("name", "use_delta_format"), MORE_BY_VERSION)
+def test_changes_of_every_range_lead_from_version_to_version(shared, said, name, use_delta_format):
+    starts = set(range(latest(said) + 1))
+    check_changes_by_version(shared, said, name, starts, use_delta_format=use_delta_format)
+
+
+def check_changes_by_version(
+    shared: Shared, said: dict[str, Any], name: str, starts: set[int], *, use_delta_format: bool
+) -> None:
+    """Compare the changes of each version with its states, and the changes of ranges with the sum."""
     assert all("error" in changes for changes in said["changes"])
     states = [Counter(state["rows"]) for state in said["versions"].values()]
     later: Counter[str] = Counter()
@@ -179,8 +249,9 @@ def test_changes_that_deltalake_cannot_read_lead_from_version_to_version(
         assert before - gone + come == state
 
         later += Counter(without_time(changes)["rows"])
-        range_ = changes_of(shared, name, version, len(states) - 1, use_delta_format=use_delta_format)
-        assert Counter(without_time(range_)["rows"]) == later
+        if version in starts:
+            range_ = changes_of(shared, name, version, len(states) - 1, use_delta_format=use_delta_format)
+            assert Counter(without_time(range_)["rows"]) == later
 
 
 @pytest.mark.parametrize("name", [name for name, _ in BY_VERSION if not TABLES[name].parquet])
