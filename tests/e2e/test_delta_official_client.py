@@ -1,9 +1,10 @@
 """The official client reads tables that Spark writes, in both formats, and its frame is Spark's.
 
-It reads all versions of every feature table and of six random histories, and the other histories for a
-release. tests/integration/test_delta_histories.py proves without a client that every version of all
-histories has Spark's files, deletion vectors, protocol and metadata. test_deltalake_official_client.py
-proves without Spark that the client finds the rows of every version.
+CI reads every feature table and six random histories at their latest versions, and at those after which the
+protocol, the metadata or a feature changes. The release lane reads all versions, and the other histories.
+tests/integration/test_delta_histories.py proves without a client that every version of all histories has
+Spark's files, deletion vectors, protocol and metadata. test_deltalake_official_client.py proves without Spark
+that the client finds the rows of all tables.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -73,8 +75,23 @@ def entry(tables: SparkTables) -> Callable[[str], dict[str, Any]]:
 
 @every_table
 @both_formats
+def test_versions_that_differ_in_kind_have_the_rows_that_spark_reads(
+    shared, spark_tables, name, use_delta_format
+):
+    states = last_of_each_kind(with_rows(spark_tables, name))
+    check_rows(shared, name, states, use_delta_format=use_delta_format)
+
+
+@pytest.mark.release
+@every_table
+@both_formats
 def test_every_version_has_the_rows_that_spark_reads(shared, spark_tables, name, use_delta_format):
-    for version, state in with_rows(spark_tables, name).items():
+    check_rows(shared, name, with_rows(spark_tables, name), use_delta_format=use_delta_format)
+
+
+def check_rows(shared: Shared, name: str, states: dict[int, Any], *, use_delta_format: bool) -> None:
+    assert states
+    for version, state in states.items():
         options = {"version": version, "use_delta_format": use_delta_format}
         if missing := not_in_format(state, use_delta_format=use_delta_format):
             with pytest.raises(ClientError, match="Unsupported Delta Table Properties") as refused:
@@ -100,7 +117,7 @@ def test_a_limit_gives_as_many_rows_of_the_table(shared, spark_tables, name):
     state = last(with_rows(spark_tables, name))
     if not_in_format(state, use_delta_format=True):
         pytest.skip("the client does not read such tables")
-    for limit in (0, 1, 3):
+    for limit in (0, 1, 3) if name in HISTORIES else (3,):
         found = shared.ask("load", name, limit=limit)
         assert len(found["rows"]) == min(limit, len(state["rows"]))
         assert set(found["rows"]) <= set(state["rows"])
@@ -108,13 +125,35 @@ def test_a_limit_gives_as_many_rows_of_the_table(shared, spark_tables, name):
 
 @every_table
 def test_a_timestamp_means_the_version_that_it_means_to_spark(shared, spark_tables, name):
-    states = with_rows(spark_tables, name)
+    timed = with_times(spark_tables, name)
+    for version, state in timed.items():
+        assert shared.ask("version_at", name, starting_timestamp=time_of(state)) == version
+    first = min(timed)
+    check_rows_by_time(shared, name, {first: timed[first]})
+
+
+@pytest.mark.release
+@every_table
+def test_every_timestamp_gives_the_rows_that_it_gives_to_spark(shared, spark_tables, name):
+    check_rows_by_time(shared, name, with_times(spark_tables, name))
+
+
+def with_times(tables: SparkTables, name: str) -> dict[int, Any]:
+    """Return the versions that can be read by their times."""
+    states = with_rows(tables, name)
     # A version whose commit is gone has no time, to Spark neither.
     timed = {version: state for version, state in states.items() if "timestamp" in state}
     assert max(states) in timed
-    for version, state in timed.items():
-        text = (EPOCH + timedelta(milliseconds=state["timestamp"])).isoformat(timespec="milliseconds")
-        assert shared.ask("version_at", name, starting_timestamp=text) == version
+    return timed
+
+
+def time_of(state: dict[str, Any]) -> str:
+    return (EPOCH + timedelta(milliseconds=state["timestamp"])).isoformat(timespec="milliseconds")
+
+
+def check_rows_by_time(shared: Shared, name: str, states: dict[int, Any]) -> None:
+    for version, state in states.items():
+        text = time_of(state)
         if not_in_format(state, use_delta_format=True):
             with pytest.raises(ClientError, match="Unsupported Delta Table Properties"):
                 shared.ask("load", name, timestamp=text, use_delta_format=True)
@@ -125,8 +164,31 @@ def test_a_timestamp_means_the_version_that_it_means_to_spark(shared, spark_tabl
 @every_table_with_changes
 @both_formats
 def test_changes_are_those_that_spark_reads(shared, spark_tables, name, use_delta_format):
+    """Compare all changes at once, and those of each version by itself."""
     said = spark_tables.said(name)
-    for changes in [part for recorded in said["changes"] for part in parts_of(recorded)]:
+    ranges = [
+        part
+        for recorded in said["changes"]
+        for part in parts_of(recorded)
+        if part is recorded or part["first"] == part["last"]
+    ]
+    check_changes(shared, said, name, ranges, use_delta_format=use_delta_format)
+
+
+@pytest.mark.release
+@every_table_with_changes
+@both_formats
+def test_changes_of_every_range_are_those_that_spark_reads(shared, spark_tables, name, use_delta_format):
+    said = spark_tables.said(name)
+    ranges = [part for recorded in said["changes"] for part in parts_of(recorded)]
+    check_changes(shared, said, name, ranges, use_delta_format=use_delta_format)
+
+
+def check_changes(
+    shared: Shared, said: dict[str, Any], name: str, ranges: list[Any], *, use_delta_format: bool
+) -> None:
+    assert ranges
+    for changes in ranges:
         states = [said["versions"][version] for version in range(changes["first"], changes["last"] + 1)]
         options = {
             "starting_version": changes["first"],
@@ -187,6 +249,19 @@ def with_rows(tables: SparkTables, name: str) -> dict[int, Any]:
     }
     assert max(versions) in found
     return found
+
+
+def last_of_each_kind(states: dict[int, Any]) -> dict[int, Any]:
+    """Return the latest version, and those after which the protocol, the metadata or a feature changes."""
+    versions = sorted(states)
+    following = {before: kind_of(states[after]) for before, after in pairwise(versions)}
+    return {at: states[at] for at in versions if kind_of(states[at]) != following.get(at)}
+
+
+def kind_of(state: dict[str, Any]) -> tuple[Any, ...]:
+    metadata = state["metaData"]
+    has_vectors = any("deletionVector" in file for file in state["files"])
+    return state["protocol"], metadata["schemaString"], metadata["configuration"], has_vectors
 
 
 def last(states: dict[int, Any]) -> Any:
