@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,10 @@ from tests.components import ALL_IN_ONE, SPLIT
 from tests.deployments import all_in_one, split
 from tests.e2e.official_client import OfficialClient
 from tests.e2e.recipient_lake import RecipientProcess, recipient
-from tests.e2e.url_gateway import UrlShare, upload, url_gateway
-from tests.e2e.url_stores import STORES
-from tests.e2e.url_tables import TABLES, Written, write
+from tests.e2e.url_attack_tables import attack_entries, upload_attacks
+from tests.e2e.url_gateway import Entry, UrlShare, upload, url_gateway
+from tests.e2e.url_stores import GCS_RSA_STORE, OTHER_STORES, STORES, VENDOR_STORES, UrlStore, with_marks
+from tests.e2e.url_tables import AWKWARD_KEYS, ODD, PLAIN, TABLES, Written, write
 from tests.sample import shared_sample
 
 PAGES_SCHEMA, SEVERAL_PAGES = "paging", "several_pages"
@@ -103,14 +105,57 @@ def url_tables(tmp_path_factory) -> Written:
     return write(tmp_path_factory.mktemp("url-tables"))
 
 
-@pytest.fixture(scope="package", params=STORES)
-def url_share(request, tmp_path_factory, url_tables) -> Iterator[UrlShare]:
-    """The tables on each kind of store, shared by a gateway in one process."""
+@pytest.fixture(scope="package")
+def url_shares(request, tmp_path_factory, url_tables) -> Iterator[dict[object, UrlShare]]:
+    """The tables on each store that a selected test uses, shared by one gateway, by the store's parameter."""
     directory = tmp_path_factory.mktemp("url-gateway")
-    with request.param(request, directory) as store:
-        upload(url_tables, store, TABLES)
-        with url_gateway(directory, [store], TABLES) as gateway:
-            yield UrlShare(store=store, gateway=gateway)
+    used = {
+        fixture: {
+            item.callspec.params.get(fixture) for item in request.session.items if hasattr(item, "callspec")
+        }
+        for fixture in ("url_share", "each_share", "other_share")
+    }
+    runs = [store.values[0] for store in STORES if store.values[0] in set().union(*used.values())]
+    with ExitStack() as stack:
+        stores = [
+            stack.enter_context(run(request, directory / str(number))) for number, run in enumerate(runs)
+        ]
+        for run, store in zip(runs, stores, strict=True):
+            is_complete = run in used["url_share"]
+            upload(url_tables, store, TABLES if is_complete else [PLAIN, AWKWARD_KEYS])
+            if is_complete:
+                upload_attacks(directory / store.name, store)
+        gateway = stack.enter_context(
+            url_gateway(directory / "gateway", stores, TABLES, entries_of=_entries_of)
+        )
+        yield {run: UrlShare(store=store, gateway=gateway) for run, store in zip(runs, stores, strict=True)}
+
+
+def _entries_of(store: UrlStore) -> list[Entry]:
+    # delta-rs cannot open this table's directory.
+    both = {"name": ODD, "accessModes": ["url", "dir"]}
+    return attack_entries(store) + ([both] if store.name == GCS_RSA_STORE.id else [])
+
+
+@pytest.fixture(params=[*VENDOR_STORES, *(with_marks(store, pytest.mark.release) for store in OTHER_STORES)])
+def url_share(request, url_shares) -> UrlShare:
+    """The tables on one store of each vendor, and in the release lane on the other kinds of stores."""
+    share: UrlShare = url_shares[request.param]
+    return share
+
+
+@pytest.fixture(params=STORES)
+def each_share(request, url_shares) -> UrlShare:
+    """The tables on each kind of store."""
+    share: UrlShare = url_shares[request.param]
+    return share
+
+
+@pytest.fixture(params=OTHER_STORES)
+def other_share(request, url_shares) -> UrlShare:
+    """The tables on each kind of store that `url_share` leaves to the release lane."""
+    share: UrlShare = url_shares[request.param]
+    return share
 
 
 @pytest.fixture(scope="session")
@@ -129,9 +174,12 @@ def url_reader() -> Iterator[RecipientProcess]:
 
 
 @pytest.fixture(
-    scope="module",
+    scope="package",
     params=[
-        pytest.param(all_in_one, id="all-in-one", marks=pytest.mark.component(ALL_IN_ONE)),
+        # CI has the client before one process in test_deltalake_official_client and test_make_run.
+        pytest.param(
+            all_in_one, id="all-in-one", marks=[pytest.mark.component(ALL_IN_ONE), pytest.mark.release]
+        ),
         pytest.param(split, id="split", marks=pytest.mark.component(SPLIT)),
     ],
 )

@@ -55,7 +55,7 @@ def profile(gateway) -> Profile:
     return parse_profile(json.loads(gateway.profile))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def companion() -> Iterator[Companion]:
     started = Companion()
     yield started
@@ -94,7 +94,8 @@ def test_its_token_is_for_this_user_only(companion, profile):
     assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
-def test_it_ends_when_it_is_closed(companion):
+def test_it_ends_when_it_is_closed():
+    companion = Companion()
     companion.close()
 
     assert not companion.is_running

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
 
 from tests.components import ALL_IN_ONE, CLIENT, DUCKDB
 from tests.e2e.recipient_lake import RecipientProcess
-from tests.e2e.url_gateway import UrlShare, upload, url_gateway
-from tests.e2e.url_stores import GCS_COMPONENTS, STORES, gcs_rsa_store
+from tests.e2e.url_gateway import UrlShare
+from tests.e2e.url_stores import GCS_RSA_STORE, STORES
 from tests.e2e.url_tables import AWKWARD_KEYS, FEED, ODD, SPECIAL, VECTORS
 
 pytestmark = pytest.mark.component(ALL_IN_ONE)
@@ -34,7 +33,7 @@ def shared(url_share, url_reader) -> Shared:
 
 @pytest.fixture
 def engine_of_store(url_share) -> str:
-    """An engine for each store, and each for three: for what depends on the store or on the engine alone."""
+    """An engine for each store: for what depends on the store or on the engine alone."""
     names = [store.id for store in STORES]
     return ("arrow", "polars", "duckdb")[names.index(url_share.store.name) % 3]
 
@@ -43,6 +42,12 @@ def engine_of_store(url_share) -> str:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_an_engine_reads_the_rows_that_were_written(shared, url_tables, engine, table):
     assert shared.rows(engine, table) == url_tables.latest(table)
+
+
+@pytest.mark.component(DUCKDB)
+def test_an_engine_reads_awkward_keys_on_the_other_stores(other_share, url_reader, url_tables):
+    rows = url_reader.call("rows", "duckdb", other_share.address(AWKWARD_KEYS))
+    assert rows == url_tables.latest(AWKWARD_KEYS)
 
 
 @pytest.mark.component(DUCKDB)
@@ -63,20 +68,9 @@ def test_an_earlier_version_is_read(shared, url_tables, engine_of_store):
         assert shared.rows(engine_of_store, FEED, version=version) == url_tables.at(FEED, version)
 
 
-@pytest.fixture
-def with_directory(request, tmp_path, url_tables) -> Iterator[str]:
-    """The address of a table on Google's store that is shared as a directory, too."""
-    with gcs_rsa_store(request, tmp_path) as store:
-        upload(url_tables, store, [ODD])
-        both = {"name": ODD, "accessModes": ["url", "dir"]}
-        with url_gateway(tmp_path, [store], [both]) as gateway:
-            yield gateway.address(store.name, ODD)
-
-
-@pytest.mark.component(*GCS_COMPONENTS, DUCKDB)
-@pytest.mark.system
-def test_an_engine_that_cannot_open_the_directory_falls_back_to_urls(with_directory, url_reader, url_tables):
+@pytest.mark.component(DUCKDB)
+@pytest.mark.parametrize("url_share", [GCS_RSA_STORE], indirect=True)
+def test_an_engine_that_cannot_open_the_directory_falls_back_to_urls(shared, url_tables):
     """delta-rs takes no token for Google's store, so the directory that is shared, too, cannot be opened."""
     for engine in ("arrow", "polars", "duckdb"):
-        rows = url_reader.call("rows", engine, with_directory, mode="auto")
-        assert rows == url_tables.latest(ODD), engine
+        assert shared.rows(engine, ODD, mode="auto") == url_tables.latest(ODD), engine

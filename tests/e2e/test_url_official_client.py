@@ -11,7 +11,7 @@ from tests.components import ALL_IN_ONE, CLIENT, DELTALAKE, SEAWEEDFS, SPLIT
 from tests.deployments import split
 from tests.e2e.official_client import ClientError, OfficialClient
 from tests.e2e.url_gateway import UrlShare, upload, url_gateway
-from tests.e2e.url_stores import GCS_COMPONENTS, gcs_rsa_store, seaweedfs_store
+from tests.e2e.url_stores import GCS_RSA_STORE, seaweedfs_store
 from tests.e2e.url_tables import (
     AWKWARD_KEYS,
     FEED,
@@ -85,6 +85,12 @@ def test_all_changes_are_found_on_each_store(on_each_store, url_tables, use_delt
     check_changes(on_each_store, url_tables, FEED, use_delta_format=use_delta_format)
 
 
+@pytest.mark.component(ALL_IN_ONE)
+def test_awkward_keys_on_the_other_stores_are_read(other_share, url_client, url_tables):
+    reader = Reader(share=other_share, client=url_client)
+    check_rows(reader, url_tables, AWKWARD_KEYS, use_delta_format=True)
+
+
 @pytest.mark.component(SPLIT, SEAWEEDFS)
 @pytest.mark.parametrize("name", TABLES)
 @both_formats
@@ -136,19 +142,16 @@ def check_changes(reader: Reader, tables: Written, name: str, *, use_delta_forma
     assert without_time(found) == tables.changes(name)
 
 
-@pytest.mark.component(*GCS_COMPONENTS)
-@pytest.mark.system
+@pytest.mark.component(ALL_IN_ONE)
+@pytest.mark.parametrize("url_share", [GCS_RSA_STORE], indirect=True)
 def test_on_google_a_client_that_spells_paths_anew_is_refused_and_the_delta_format_helps(
-    request, tmp_path, url_tables
+    url_share, url_tables
 ):
     """The client as it is installed: a path with a partition in it has an equals sign."""
     client = OfficialClient("tests.oracles.client_frames")
-    with gcs_rsa_store(request, tmp_path) as store:
-        upload(url_tables, store, [FEED_PARTITIONED])
-        with url_gateway(tmp_path, [store], [FEED_PARTITIONED]) as gateway:
-            address = gateway.address(store.name, FEED_PARTITIONED)
-            with pytest.raises(ClientError, match="FileNotFoundError"):
-                client.call("load", address)
+    address = url_share.address(FEED_PARTITIONED)
+    with pytest.raises(ClientError, match="FileNotFoundError"):
+        client.call("load", address)
 
-            assert client.call("load", address, use_delta_format=True) == url_tables.latest(FEED_PARTITIONED)
+    assert client.call("load", address, use_delta_format=True) == url_tables.latest(FEED_PARTITIONED)
     client.close()

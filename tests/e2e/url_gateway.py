@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +31,7 @@ class UrlGateway:
     profile: Path
     token: str
     stranger: str
+    shares: Sequence[str]
 
     def address(self, store: str, table: str) -> str:
         return f"{self.profile}#{store}.{SCHEMA}.{table}"
@@ -62,6 +63,9 @@ class UrlShare:
     def address(self, table: str) -> str:
         return self.gateway.address(self.store.name, table)
 
+    def query(self, table: str, **options: Any) -> Answer:
+        return self.gateway.query(self.store.name, table, **options)
+
 
 class LiveTable:
     """A table that goes on being written to, on a store."""
@@ -88,16 +92,21 @@ def url_gateway(
     stores: Sequence[UrlStore],
     tables: Sequence[Entry | str],
     *,
+    entries_of: Callable[[UrlStore], Sequence[Entry]] = lambda _: (),
     kind: Any = all_in_one,
     **settings: Any,
 ) -> Iterator[UrlGateway]:
-    """Run a gateway with the tables on each store, named, or as entries with a location below the store."""
+    """Run a gateway with the tables on each store, named, or as entries with a location below the store.
+
+    ``entries_of`` returns more entries for one store; they replace others of their names.
+    """
+    names = [store.name for store in stores]
     token, stranger = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
     configuration = {
         "version": 1,
-        "shares": [_share(store, tables) for store in stores],
+        "shares": [_share(store, [*tables, *entries_of(store)]) for store in stores],
         "storages": [store.storage for store in stores],
-        "recipients": recipients(token, stranger, [store.name for store in stores]),
+        "recipients": recipients(token, stranger, names),
         "limits": {"rate": {"requestsPerSecond": 100_000, "burst": 100_000}},
         **settings,
     }
@@ -105,7 +114,7 @@ def url_gateway(
         profile = directory / "reader.share"
         content = {"shareCredentialsVersion": 1, "endpoint": deployment.base_url, "bearerToken": token}
         profile.write_text(json.dumps(content))
-        yield UrlGateway(deployment=deployment, profile=profile, token=token, stranger=stranger)
+        yield UrlGateway(deployment=deployment, profile=profile, token=token, stranger=stranger, shares=names)
 
 
 def recipients(token: str, stranger: str, shares: Sequence[str]) -> list[Entry]:
@@ -134,7 +143,8 @@ def urls_of(answer: Answer) -> list[str]:
 
 def _share(store: UrlStore, tables: Sequence[Entry | str]) -> Entry:
     entries = [_entry(store, {"name": each} if isinstance(each, str) else each) for each in tables]
-    return {"name": store.name, "schemas": [{"name": SCHEMA, "tables": entries}]}
+    by_name = {entry["name"]: entry for entry in entries}
+    return {"name": store.name, "schemas": [{"name": SCHEMA, "tables": [*by_name.values()]}]}
 
 
 def _entry(store: UrlStore, entry: Entry) -> Entry:
