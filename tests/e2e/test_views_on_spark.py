@@ -26,6 +26,7 @@ from tests.components import ALL_IN_ONE, CLIENT, SEAWEEDFS, SPARK_PIPELINE
 from tests.deployments import Deployment, all_in_one
 from tests.e2e.recipient_lake import RecipientProcess, recipient
 from tests.http import Answer, request
+from tests.spark import FOR_SPEED
 from tests.stores.s3 import Keys
 from tests.stores.seaweedfs import SeaweedFS, running_seaweedfs
 from tests.waiting import eventually
@@ -112,7 +113,7 @@ class Share:
             lines = _lines(self.post(query))
             return None if "queryStatus" in lines[0] else lines
 
-        return eventually(result, "the view is refreshed", seconds=WAIT_SECONDS, pause=1)
+        return eventually(result, "the view is refreshed", seconds=WAIT_SECONDS, pause=0.2)
 
     def credentials(self) -> tuple[str, Keys]:
         """Return the directory that the recipient is given, and the keys to it."""
@@ -227,9 +228,13 @@ def test_recipient_cannot_ask_for_the_others_directory_or_answer(made, shares):
     answer = emea.post("temporary-table-credentials", {"location": apac.credentials()[0]})
     assert answer.status == 400
     body = {"idempotencyKey": secrets.token_hex(8)}
-    pending = _lines(apac.post("query", body, delta_sharing_capabilities="asyncquery=true"))
-    if "queryStatus" in pending[0]:
-        assert emea.post(f"queries/{pending[0]['queryStatus']['queryId']}").status == 404
+
+    def pending() -> str | None:
+        lines = _lines(apac.post("query", body, delta_sharing_capabilities="asyncquery=true"))
+        return lines[0]["queryStatus"]["queryId"] if "queryStatus" in lines[0] else None
+
+    query = eventually(pending, "the view is stale, so that a query waits for a refresh", pause=0.5)
+    assert emea.post(f"queries/{query}").status == 404
 
 
 def test_rows_that_are_added_are_appended_and_rows_that_are_deleted_take_a_new_directory(
@@ -257,8 +262,8 @@ def test_rows_that_are_added_are_appended_and_rows_that_are_deleted_take_a_new_d
 
 def _refresh_until(share: Share, rows: int) -> None:
     """Wait for refreshes, of which the first may have begun before the source was changed."""
-    # The pause makes the view stale, so that the next query enqueues a refresh.
-    eventually(lambda: _records(share.wait_for_refresh()) == rows, seconds=WAIT_SECONDS, pause=1.5)
+    # The first query of a view that is stale by then enqueues a refresh.
+    eventually(lambda: _records(share.wait_for_refresh()) == rows, seconds=WAIT_SECONDS, pause=0.5)
 
 
 def _records(lines: list[dict[str, Any]]) -> int:
@@ -273,7 +278,8 @@ def _settings(lake: Lake, directory: Path, tokens: Mapping[str, str]) -> dict[st
         "filter": "region = current_recipient('region')",
         "location": f"s3://{lake.views}/mine",
         "accessModes": ["url", "dir"],
-        "maxStaleness": "1s",
+        # Short enough to wait for, and long enough that most queries need no refresh.
+        "maxStaleness": "8s",
     }
     source = {"name": "orders", "location": f"s3://{lake.source}/orders"}
     return {
@@ -295,7 +301,7 @@ def _settings(lake: Lake, directory: Path, tokens: Mapping[str, str]) -> dict[st
             for name, region in REGIONS.items()
         ],
         "storages": [_storage(lake, "source", lake.source), _storage(lake, "views", lake.views)],
-        "pipeline": {"spark": {"master": "local[2]", "conf": {"spark.sql.shuffle.partitions": "2"}}},
+        "pipeline": {"spark": {"master": "local[2]", "conf": FOR_SPEED}},
     }
 
 
