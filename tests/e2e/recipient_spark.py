@@ -23,7 +23,10 @@ from sluice_recipient import open_table
 S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"
 CONTAINER = "software.amazon.awssdk.auth.credentials.ContainerCredentialsProvider"
 
-JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+# Released jars need no verification.
+JAVA_OPTIONS = (
+    "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 
 
 def main(meeting: Path, orders: str, archive: str, elsewhere: str, at_gateway: str) -> None:
@@ -45,6 +48,7 @@ def main(meeting: Path, orders: str, archive: str, elsewhere: str, at_gateway: s
 
 def _session() -> SparkSession:
     settings = {
+        **json.loads(os.environ["SPARK_SETTINGS"]),
         "spark.jars": ",".join(map(str, Path(os.environ["SPARK_JARS"]).glob("*.jar"))),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",

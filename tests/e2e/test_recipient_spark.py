@@ -29,6 +29,7 @@ from tests.e2e.recipient_lake import (
 )
 from tests.e2e.recipient_store import ROLE, VoidableStore, voidable_store
 from tests.fakes.credential_gateway import CredentialGateway, serving
+from tests.spark_for_speed import SMALL_TABLES
 from tests.stores.process import ServerProcess, running
 from tests.waiting import eventually
 
@@ -40,7 +41,7 @@ pytestmark = [
 ]
 
 # The SDK asks again 15 seconds before the end.
-LIFE = timedelta(seconds=25)
+LIFE = timedelta(seconds=18)
 # Of an application that takes two minutes where nothing else runs.
 TIMEOUT_SECONDS = 1800
 
@@ -131,6 +132,7 @@ def test_s3a_asks_the_gateway_again_without_any_code_of_ours(result, gateway):
 def _environment(gateway: CredentialGateway, store: VoidableStore, meeting: Path) -> dict[str, str]:
     own = recipient_environment(
         SPARK_JARS=str(spark_jars()),
+        SPARK_SETTINGS=json.dumps(SMALL_TABLES),
         SPARK_LOCAL_DIRS=str(meeting / "local"),
         SPARK_WORKER_DIR=str(meeting / "work"),
         PYSPARK_PYTHON=str(PYTHON),
