@@ -78,7 +78,7 @@ class Stack:
 
 
 class Starter:
-    """Starts the services of a project one after the other, as they depend on each other."""
+    """Starts the services of a project as they depend on each other, all that are ready to start at once."""
 
     def __init__(self, project: Document, own: Image, base: Image, directory: Path) -> None:
         self._project = project
@@ -98,20 +98,28 @@ class Starter:
         with ExitStack() as stack, networks(wanted) as made:
             result = Stack(self._directory, made)
             stack.enter_context(self._name_server(made))
-            for name in self._order():
-                image = self._image(self._project["services"][name], foreign)
-                if image is not None:
-                    self._start(stack, result, name, image)
+            for names in self._levels():
+                images = {name: self._image(self._project["services"][name], foreign) for name in names}
+                started = [
+                    running
+                    for name, image in images.items()
+                    if image is not None
+                    for running in self._start(stack, result, name, image)
+                ]
+                for running in started:
+                    self._wait(running)
             self._publish(stack, result)
             yield result
 
-    def _order(self) -> list[str]:
+    def _levels(self) -> Iterator[tuple[str, ...]]:
+        """Yield the services that depend on those before them alone."""
         services = self._project["services"]
-        return list(
-            TopologicalSorter(
-                {name: own.get("depends_on", {}) for name, own in services.items()}
-            ).static_order()
-        )
+        sorter = TopologicalSorter({name: own.get("depends_on", {}) for name, own in services.items()})
+        sorter.prepare()
+        while sorter.is_active():
+            names = sorter.get_ready()
+            yield names
+            sorter.done(*names)
 
     def _image(self, service: Document, foreign: Mapping[str, Foreign]) -> Image | None:
         if "build" in service:
@@ -129,7 +137,8 @@ class Starter:
         settings = replace(self._base.settings, entrypoint=tuple(foreign[repository].entrypoint))
         return replace(self._base, layers=(layer, *self._base.layers), settings=settings)
 
-    def _start(self, stack: ExitStack, result: Stack, name: str, image: Image) -> None:
+    def _start(self, stack: ExitStack, result: Stack, name: str, image: Image) -> Iterator[Running]:
+        """Start every replica of a service."""
         service = self._project["services"][name]
         for number in range(int((service.get("deploy") or {}).get("replicas", 1))):
             container = self._container(f"{name}-{number}", name, service, image, result.networks)
@@ -141,10 +150,7 @@ class Starter:
             addresses = {attachment.network: attachment.address for attachment in member.attachments}
             started = Running(name, container, process, addresses)
             result.services.setdefault(name, []).append(started)
-            if self._ends(name):
-                assert process.process.wait(_HEALTHY_SECONDS) == 0, process.log()[-4000:]
-            else:
-                self._wait(started, (service.get("healthcheck") or {}).get("test"))
+            yield started
 
     def _ends(self, name: str) -> bool:
         waits = [own.get("depends_on", {}).get(name, {}) for own in self._project["services"].values()]
@@ -216,7 +222,14 @@ class Starter:
         ):
             yield
 
-    def _wait(self, started: Running, test: Sequence[str] | None) -> None:
+    def _wait(self, started: Running) -> None:
+        """Wait until a container is healthy, or until it has ended if that is what others wait for."""
+        if self._ends(started.service):
+            status = started.process.process.wait(_HEALTHY_SECONDS)
+            assert status == 0, started.process.log()[-4000:]
+            return
+        service = self._project["services"][started.service]
+        test = (service.get("healthcheck") or {}).get("test")
         # An image that is not ours may bring the program of its check, which this machine lacks.
         if not test or test[0] != "CMD" or not _has(test[1], started.container.image):
             return
@@ -224,6 +237,9 @@ class Starter:
 
         def is_healthy() -> bool:
             assert started.process.is_running(), state()
+            # Cheaper than a check, which starts a container: what has not logged this is not healthy.
+            if "build" in service and '"serving ' not in started.process.log():
+                return False
             checked = started.check(test[1:])
             said[:] = [checked.stdout, checked.stderr]
             return not checked.returncode

@@ -24,7 +24,7 @@ CLOSED_PORTS = {8080, 8888, 9333, 18080, 18888, 19333}
 LISTENS, LOOPBACK = "0A", "0100007F"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def read(stack, prepared):
     """Read a table as the recipient whom prepare.py has made a profile for."""
     generated = prepared / "compose" / "generated"
@@ -43,8 +43,13 @@ def read(stack, prepared):
     return run
 
 
-def test_a_recipient_reads_a_table_by_url_and_by_dir_and_not_its_neighbour(read):
-    seen = read()
+@pytest.fixture(scope="module")
+def seen(read):
+    """What a recipient has read before other tests look at the services."""
+    return read()
+
+
+def test_a_recipient_reads_a_table_by_url_and_by_dir_and_not_its_neighbour(seen):
     assert seen["url"] > 0
     assert (seen["dir"], seen["same"], seen["outside"]) == (seen["url"], True, "AccessDenied")
 
@@ -63,15 +68,15 @@ def test_both_replicas_of_presign_and_both_edges_get_work(stack, prepared):
     eventually(have_all_worked, seconds=_DEADLINE)
 
 
-def test_presign_and_vending_share_what_they_made_by_redis(read, stack):
-    read()
+@pytest.mark.usefixtures("seen")
+def test_presign_and_vending_share_what_they_made_by_redis(stack):
     using = [*stack.services["presign"], *stack.services["vending"]]
     assert [metric(one, "sluice_cache_redis_up") for one in using] == [1, 1, 1]
     assert not sum(metric(one, "sluice_cache_redis_errors_total") for one in using)
 
 
-def test_the_audit_log_has_the_recipients_own_address_and_no_secret(read, stack, prepared):
-    read()
+@pytest.mark.usefixtures("seen")
+def test_the_audit_log_has_the_recipients_own_address_and_no_secret(stack, prepared):
     state = prepared / "compose" / "generated" / "state"
     events = [
         json.loads(line)

@@ -33,18 +33,23 @@ RUN echo a reason >&2; exit 3
 """
 
 
-@pytest.fixture
-def builder(image_folder, tmp_path):
-    context = tmp_path / "context"
+@pytest.fixture(scope="module")
+def place(image_folder, tmp_path_factory):
+    return tmp_path_factory.mktemp("engine") / "place"
+
+
+@pytest.fixture(scope="module")
+def builder(place, tmp_path_factory):
+    context = tmp_path_factory.mktemp("context")
     (context / "folder").mkdir(parents=True)
     for name in ("a.txt", "folder/b.txt", "folder/secret"):
         (context / name).write_text(name)
     (context / ".dockerignore").write_text("**/secret\n")
-    return Builder(parse(DOCKERFILE, {"WORD": "given"}), context, tmp_path / "place")
+    return Builder(parse(DOCKERFILE, {"WORD": "given"}), context, place)
 
 
-def test_instructions_come_to_the_tree_that_an_engine_would_make(builder, tmp_path):
-    container = Container(image=builder.build("second"), root=tmp_path / "place" / "mnt")
+def test_instructions_come_to_the_tree_that_an_engine_would_make(builder, place):
+    container = Container(image=builder.build("second"), root=place / "mnt")
     done = subprocess.run(container.command_line(), capture_output=True, text=True, check=False)
     assert done.stderr == ""
     assert done.stdout.split() == ["b.txt", "renamed.txt", "said", "hello", "given", "7:8", "9"]
@@ -60,7 +65,7 @@ def test_a_stage_that_is_not_there_is_named(builder):
         builder.build("third")
 
 
-def test_the_machine_itself_is_not_written_to(builder, tmp_path):
+def test_the_machine_itself_is_not_written_to(builder):
     builder.build("second")
     done = subprocess.run(["ls", "-d", "/place/said", "/copied"], capture_output=True, text=True, check=False)
     assert done.stdout == ""
