@@ -115,9 +115,35 @@ def children_of(pid: int) -> list[int]:
     return found + [below for child in found for below in children_of(child)]
 
 
+@contextmanager
+def stopped(group: int) -> Iterator[None]:
+    """Stop all processes of a group until the block is left.
+
+    A copy of their files that is made meanwhile is what SIGKILL at this moment would have left.
+    """
+    os.killpg(group, signal.SIGSTOP)
+    try:
+        eventually(lambda: all(map(_is_stopped, [group, *children_of(group)])), "all stop", pause=0.001)
+        yield
+    finally:
+        os.killpg(group, signal.SIGCONT)
+
+
+def _is_stopped(pid: int) -> bool:
+    # A thread that has forked is not stopped before its child goes on, which is.
+    try:
+        return all(_state(thread) in "TD" for thread in Path(f"/proc/{pid}/task").iterdir())
+    except FileNotFoundError:
+        return False
+
+
 def _is_alive(pid: int) -> bool:
     try:
         # A zombie that nobody waits for is as good as gone.
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return _state(Path(f"/proc/{pid}")) != "Z"
     except FileNotFoundError:
         return False
+
+
+def _state(process: Path) -> str:
+    return (process / "stat").read_text().rpartition(")")[2].split()[0]

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench.logs import write_log
+from bench.logs import FIRST_ID, ROWS_PER_FILE, write_log
 from gateway.domain.index import CURRENT, prefix_of
 from gateway.domain.log import commit_name
 from gateway.errors import Unsupported
@@ -79,16 +80,10 @@ async def test_an_index_of_a_random_history_answers_as_the_log_does(spark, tmp_p
     assert made is not None
     assert (made["kind"], made["num_files"]) == ("full", len(history.live))
     await check(disk, history)
-    # Behind by a commit, and then brought up to date by that alone.
+    # Behind by a commit.
     history.commit(3)
     disk.write(history)
     await check(disk, history)
-    made = await disk.index()
-    assert made is not None
-    assert (made["kind"], made["num_files"]) == ("incremental", len(history.live))
-    assert made["blocks_written"] < made["blocks"]
-    await check(disk, history)
-    assert await disk.index() is None
 
 
 async def check(disk: IndexedDisk, history: History) -> None:
@@ -99,43 +94,44 @@ async def check(disk: IndexedDisk, history: History) -> None:
     assert served.metrics.indexes == ["used"]
 
 
-async def test_indexes_that_are_made_at_once_and_step_by_step_hold_the_same(spark, tmp_path):
+async def test_index_that_is_made_step_by_step_holds_the_same_as_one_made_at_once(spark, tmp_path):
+    # A state at a place of any name: an incremental index finds the blocks before it by their paths.
+    place = tmp_path / "v1" / "blocks" / "a b%20"
+    place.mkdir(parents=True)
     history = History(5)
-    steps, once = IndexedDisk(spark, tmp_path / "a"), IndexedDisk(spark, tmp_path / "b")
-    for _ in range(3):
-        history.commit(15)
-        steps.write(history)
-        await steps.index()
+    steps, once = IndexedDisk(spark, place, table=tmp_path / "a"), IndexedDisk(spark, tmp_path / "b")
+    made = [await step(steps, history, changes) for changes in (45, 15, 3)]
+    assert [each["kind"] for each in made] == ["full", "incremental", "incremental"]
+    assert made[-1]["blocks_written"] < made[-1]["blocks"]
+    assert await steps.index() is None
     once.write(history)
     await once.index()
     found, expected = await all_rows(steps.served()), await all_rows(once.served())
     assert found.equals(expected)
+    await check_without_files(steps, history)
 
 
-async def test_a_state_at_a_place_of_any_name_has_all_files_in_its_next_index(spark, tmp_path):
-    place = tmp_path / "v1" / "blocks" / "a b%20"
-    place.mkdir(parents=True)
-    disk, history = IndexedDisk(spark, place, table=tmp_path / "table"), History(8)
-    kinds = []
-    for changes in (20, 4):
-        history.commit(changes)
-        disk.write(history)
-        made = await disk.index()
-        assert made is not None
-        assert made["num_files"] == len(history.live)
-        kinds.append(made["kind"])
-    assert kinds == ["full", "incremental"]
-    await check(disk, history)
-
-
-async def test_an_index_of_a_table_that_has_lost_all_its_files_has_none(spark, tmp_path):
-    disk, history = IndexedDisk(spark, tmp_path), History(9)
-    history.commit(20)
+async def step(disk: IndexedDisk, history: History, changes: int) -> dict[str, Any]:
+    """Commit to the table, and bring its index up to date by that alone."""
+    history.commit(changes)
     disk.write(history)
-    await disk.index()
+    if history.version:
+        # Behind by a commit.
+        await check(disk, history)
+    else:
+        disk.checkpoint(history, "v2")
+    made = await disk.index()
+    assert made is not None
+    assert made["num_files"] == len(history.live)
+    await check(disk, history)
+    return made
+
+
+async def check_without_files(disk: IndexedDisk, history: History) -> None:
+    """Remove all files from the table: its index has none then."""
     removes = [{"remove": {**add, "deletionTimestamp": 5}} for add in history.live.values()]
     text = "\n".join(json.dumps(remove) for remove in removes)
-    (disk.log_directory / commit_name(1)).write_text(text)
+    (disk.log_directory / commit_name(history.version + 1)).write_text(text)
     made = await disk.index()
     assert made is not None
     assert (made["kind"], made["num_files"], made["blocks"]) == ("incremental", 0, 0)
@@ -164,12 +160,15 @@ def _file(path: str, low: str, high: str) -> dict[str, Any]:
     return {"path": path, "partitionValues": partition, **facts}
 
 
-@pytest.fixture
-def types(spark, tmp_path):
-    """A table of all types, with columns under other names, deletion vectors, and a row without values."""
+@pytest.fixture(scope="module")
+def types(spark, tmp_path_factory):
+    """A table of all types, with columns under other names, deletion vectors, and a row without values.
+
+    A test that changes it takes a copy.
+    """
     table = create_delta(
         spark,
-        tmp_path / "types",
+        tmp_path_factory.mktemp("types") / "types",
         TYPES,
         "PARTITIONED BY (p, q, r) TBLPROPERTIES ('delta.columnMapping.mode' = 'name', "
         "'delta.enableDeletionVectors' = 'true', 'delta.checkpointInterval' = '6')",
@@ -200,11 +199,12 @@ async def test_typed_statistics_say_what_the_texts_of_delta_s_own_log_do(spark, 
 
 
 async def test_a_schema_that_changes_has_all_blocks_made_anew(spark, tmp_path, types):
-    disk = IndexedDisk(spark, tmp_path, table=types.path)
+    table = types.copied(tmp_path / "types")
+    disk = IndexedDisk(spark, tmp_path, table=table.path)
     disk.craft = disk.new_craft(block_rows=4)
     await disk.index()
-    types.sql("ALTER TABLE {table} ADD COLUMN more INT")
-    types.insert(f"{ROW.format(p='d', day=12, n=12)[:-1]}, 77)")
+    table.sql("ALTER TABLE {table} ADD COLUMN more INT")
+    table.insert(f"{ROW.format(p='d', day=12, n=12)[:-1]}, 77)")
     made = await disk.index()
     assert made is not None
     assert made["kind"] == "incremental"
@@ -215,26 +215,26 @@ async def test_a_schema_that_changes_has_all_blocks_made_anew(spark, tmp_path, t
 
 async def test_index_of_many_files_has_the_files_of_the_log(spark, tmp_path):
     # Four blocks: more of them take the same paths.
-    await check_large(spark, tmp_path, 30_000)
+    await check_large(spark, tmp_path, 8000, block_rows=2048)
 
 
 @pytest.mark.deep
 async def test_index_of_a_million_files_has_the_files_of_the_log(spark, tmp_path):
-    await check_large(spark, tmp_path, 1_000_000)
+    await check_large(spark, tmp_path, 1_000_000, block_rows=8192)
 
 
-async def check_large(spark, tmp_path, files: int) -> None:
+async def check_large(spark, tmp_path, files: int, *, block_rows: int) -> None:
     log = write_log(tmp_path / "table", files)
     disk = IndexedDisk(spark, tmp_path)
-    disk.craft = disk.new_craft(block_rows=8192)
+    disk.craft = disk.new_craft(block_rows=block_rows)
     made = await disk.index()
     assert made is not None
     assert made["num_files"] == log.live
     log.commit()
     served, direct = Served(disk.log, disk.state, memory=2**31), Served(disk.log, None, memory=2**31)
     assert (await all_rows(served)).equals(await all_rows(direct))
-    low = 10_000_000_000 + 77_000_000
-    hints = [f"id >= {low} AND id < {low + 9000}", "day = '2024-01-01' AND level = 4"]
+    low = FIRST_ID + files // 2 * ROWS_PER_FILE
+    hints = [f"id >= {low} AND id < {low + 9 * ROWS_PER_FILE}", "day = '2024-01-01' AND level = 4"]
     for hint in hints:
         await compare(served, direct, [hint], max_files=1000)
 
@@ -243,48 +243,70 @@ class Killed(Exception):
     pass
 
 
+async def test_a_job_that_ends_or_is_killed_leaves_the_old_index_in_force(spark, tmp_path):
+    disk, history, before = await behind(spark, tmp_path)
+    # When all is written, and in the middle of it.
+    with pytest.raises(Killed):
+        await disk.index(partial(end_at, 4))
+    await kill_runner_at("blocks are written", disk, tmp_path)
+    assert await current_of(disk) == before
+    await check(disk, history)
+    # What they left behind is in no other job's way.
+    assert await disk.index() is not None
+    assert await current_of(disk) != before
+    await check(disk, history)
+
+
+@pytest.mark.release
 async def test_a_job_that_ends_at_any_step_leaves_the_old_index_in_force(spark, tmp_path):
+    disk, history, before = await behind(spark, tmp_path)
+    for step in range(1, 5):
+        with pytest.raises(Killed):
+            await disk.index(partial(end_at, step))
+        assert await current_of(disk) == before
+        await check(disk, history)
+    assert await disk.index() is not None
+    await check(disk, history)
+
+
+@pytest.mark.release
+async def test_a_runner_that_is_killed_at_any_step_leaves_the_old_index_in_force(spark, tmp_path):
+    disk, history, before = await behind(spark, tmp_path)
+    for moment in ("reading the commits", "blocks are written", "zones are written"):
+        await kill_runner_at(moment, disk, tmp_path)
+        assert await current_of(disk) == before
+        await check(disk, history)
+    assert await disk.index() is not None
+    await check(disk, history)
+
+
+async def behind(spark, tmp_path) -> tuple[IndexedDisk, History, Any]:
+    """Return a table whose index is behind by a commit, and what is in force."""
     disk, history = IndexedDisk(spark, tmp_path), History(6)
     history.commit(20)
     disk.write(history)
     await disk.index()
-    before = await disk.state.get(f"{prefix_of(disk.log.location)}{CURRENT}")
     history.commit(5)
     disk.write(history)
-    for step in range(1, 5):
-        with pytest.raises(Killed):
-            await disk.index(partial(end_at, step))
-        assert await disk.state.get(f"{prefix_of(disk.log.location)}{CURRENT}") == before
-        await check(disk, history)
-    # And what they left behind is in nobody's way.
-    assert await disk.index() is not None
-    await check(disk, history)
+    return disk, history, await current_of(disk)
+
+
+async def current_of(disk: IndexedDisk) -> Any:
+    return await disk.state.get(f"{prefix_of(disk.log.location)}{CURRENT}")
+
+
+async def kill_runner_at(moment: str, disk: IndexedDisk, tmp_path: Path) -> None:
+    plan = await disk.craft.plan(JOB)
+    assert plan is not None
+    with running_runner(tmp_path) as runner:
+        runner.send(plan.body, job="index")
+        runner.wait_for(moment)
+        runner.kill()
 
 
 def end_at(step: int, message: str, done: int, total: int) -> None:
     if done == step:
         raise Killed
-
-
-async def test_a_runner_that_is_killed_leaves_the_old_index_in_force(spark, tmp_path):
-    disk, history = IndexedDisk(spark, tmp_path), History(7)
-    history.commit(20)
-    disk.write(history)
-    await disk.index()
-    before = await disk.state.get(f"{prefix_of(disk.log.location)}{CURRENT}")
-    history.commit(5)
-    disk.write(history)
-    for moment in ("reading the commits", "blocks are written", "zones are written"):
-        plan = await disk.craft.plan(JOB)
-        assert plan is not None
-        with running_runner(tmp_path) as runner:
-            runner.send(plan.body, job="index")
-            runner.wait_for(moment)
-            runner.kill()
-        assert await disk.state.get(f"{prefix_of(disk.log.location)}{CURRENT}") == before
-        await check(disk, history)
-    assert await disk.index() is not None
-    await check(disk, history)
 
 
 async def test_a_checkpoint_without_texts_is_declined(spark, tmp_path):
@@ -296,7 +318,6 @@ async def test_a_checkpoint_without_texts_is_declined(spark, tmp_path):
         "'delta.checkpoint.writeStatsAsStruct' = 'true', 'delta.checkpointInterval' = '1')",
     )
     table.insert("(1)")
-    table.insert("(2)")
     disk = IndexedDisk(spark, tmp_path, table=table.path)
     plan = await disk.craft.plan(JOB)
     assert plan is not None

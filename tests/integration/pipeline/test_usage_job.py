@@ -22,16 +22,16 @@ pytestmark = pytest.mark.component(SPARK_PIPELINE)
 
 
 @pytest.fixture(scope="module")
-def empty_tables(spark, tmp_path_factory):
+def empty_lake(spark, tmp_path_factory):
     """The tables as the job makes them before anything has landed: tests fill copies of them."""
-    original = Lake(tmp_path_factory.mktemp("lake"))
-    original.run(spark)
-    return original.directory / "tables"
+    lake = Lake(tmp_path_factory.mktemp("lake"))
+    assert lake.run(spark)["batches"] == 0
+    return lake
 
 
 @pytest.fixture
-def lake(empty_tables, tmp_path):
-    shutil.copytree(empty_tables, tmp_path / "tables")
+def lake(empty_lake, tmp_path):
+    shutil.copytree(empty_lake.directory / "tables", tmp_path / "tables")
     return Lake(tmp_path)
 
 
@@ -54,12 +54,13 @@ def test_events_of_all_replicas_are_counted_once_also_when_late_or_twice(spark, 
 
 def test_a_continuous_job_waits_for_the_first_segment_and_takes_up_what_lands_later(spark, lake):
     lines = Story(9).lines(20)
-    with running(spark, lake.plan | {"continuous_seconds": 1}) as job:
+    batches: list[str] = []
+    with running(spark, lake.plan | {"continuous_seconds": 1}, batches) as job:
         lake.land("a-1", lines[:10])
-        wait_for(job, lambda: events_of(lake, spark) == 10)
+        wait_for(job, lambda: len(batches) == 1)
+        assert len(lake.rows(spark, "events")) == 10
         lake.land("a-2", lines[10:])
-        wait_for(job, lambda: events_of(lake, spark) == len(lines))
-        # The tables that are made of events come after these.
+        wait_for(job, lambda: len(batches) == 2)
         stop_at_rest(spark)
         assert job.result()["events"] == len(lines)
     lake.assert_tells(spark, parsed(lines))
@@ -108,10 +109,8 @@ def test_tables_of_an_older_job_grow_the_columns_that_they_lack(spark, lake):
     assert {"user_agent", "more", "retired"} <= set(columns)
 
 
-def test_job_makes_empty_tables_before_anything_has_landed(spark, tmp_path):
-    lake = Lake(tmp_path)
-    assert lake.run(spark)["batches"] == 0
-    assert lake.rows(spark, "usage_daily") == []
+def test_job_makes_empty_tables_before_anything_has_landed(spark, empty_lake):
+    assert empty_lake.rows(spark, "usage_daily") == []
 
 
 def test_a_continuous_job_looks_again_after_a_second_at_least(spark, tmp_path):
@@ -119,17 +118,12 @@ def test_a_continuous_job_looks_again_after_a_second_at_least(spark, tmp_path):
         run(spark, Lake(tmp_path).plan | {"continuous_seconds": 0}, lambda *_: None)
 
 
-def events_of(lake: Lake, spark) -> int:
-    is_there = (lake.directory / "tables/events/_delta_log/00000000000000000000.json").exists()
-    return len(lake.rows(spark, "events")) if is_there else 0
-
-
 def wait_for(job: Future[Any], is_so: Callable[[], bool]) -> None:
     def is_reached() -> bool:
         assert not job.done(), job.exception()
         return is_so()
 
-    eventually(is_reached, seconds=300, pause=0.2)
+    eventually(is_reached, "the job has done a batch", seconds=600)
 
 
 def stop_at_rest(spark) -> None:
@@ -140,10 +134,18 @@ def stop_at_rest(spark) -> None:
 
 
 @contextmanager
-def running(spark, plan: dict[str, Any]) -> Iterator[Future[Any]]:
-    """Run a job that goes on until its stream is stopped, and leave no stream behind."""
+def running(spark, plan: dict[str, Any], batches: list[str]) -> Iterator[Future[Any]]:
+    """Run a job that goes on until its stream is stopped, and leave no stream behind.
+
+    What it says of each batch that it has done is added to ``batches``.
+    """
+
+    def note(message: str, done: int, total: int) -> None:
+        if message.startswith("batch "):
+            batches.append(message)
+
     with ThreadPoolExecutor(1) as pool:
-        job = pool.submit(run, spark, plan, lambda *_: None)
+        job = pool.submit(run, spark, plan, note)
         try:
             yield job
         finally:

@@ -9,6 +9,9 @@ import pytest
 from gateway.errors import InvalidArgument, Unsupported
 from pipeline.jobs import view
 from pipeline.progress import ignore
+from pipeline.view.frame import view_frame
+from pipeline.view.source import changes_since, latest_version
+from tests.cases import each_case
 from tests.components import SPARK_PIPELINE
 from tests.integration.pipeline.view_plans import ViewOnDisk
 from tests.spark import create_delta
@@ -22,44 +25,38 @@ COLUMN_MAPPING = "TBLPROPERTIES ('delta.columnMapping.mode' = 'name', 'delta.ena
 
 @pytest.fixture(scope="module")
 def original(spark, tmp_path_factory):
-    """A table, and a view that was refreshed once: each test changes copies of them."""
+    """A table, a view that was refreshed once, and the result: each test changes copies."""
     directory = tmp_path_factory.mktemp("original")
     table = create_delta(spark, directory / "source", "id INT, name STRING", DELETION_VECTORS)
     table.insert("(1, 'one'), (2, 'two'), (3, 'three')")
     shown = ViewOnDisk(spark, directory / "view", QUERY, table.path)
-    shown.refresh()
-    return table, shown
+    return table, shown, shown.refresh()
 
 
 @pytest.fixture
 def source(original, tmp_path):
-    table, _ = original
+    table, _, _ = original
     return table.copied(tmp_path / "source")
 
 
 @pytest.fixture
 def shown(original, tmp_path, source):
     """The view, which shows what is in the source."""
-    _, shown = original
+    _, shown, _ = original
     return shown.copied(tmp_path / "view", source.path)
 
 
-@pytest.fixture
-def new_view(spark, tmp_path, source):
-    """The view, before its first refresh."""
-    return ViewOnDisk(spark, tmp_path / "view", QUERY, source.path)
-
-
-def test_the_first_refresh_writes_all_rows_to_the_fresh_directory(new_view):
-    result = new_view.refresh()
+def test_the_first_refresh_writes_all_rows_to_the_fresh_directory(original):
+    _, shown, result = original
     assert (result["kind"], result["name"], result["version"]) == ("full", "attempt-1", 0)
     assert (result["rows"], result["rows_added"]) == (2, 2)
-    assert new_view.rows() == [(1, "one"), (3, "three")]
+    assert shown.rows() == [(1, "one"), (3, "three")]
 
 
-def test_the_result_names_the_version_and_the_id_of_each_source(new_view, source):
-    table_id = source.sql("DESCRIBE DETAIL {table}").first().id
-    assert new_view.refresh()["sources"] == {"s.s.t0": {"version": 1, "id": table_id}}
+def test_the_result_names_the_version_and_the_id_of_each_source(original):
+    table, _, result = original
+    table_id = table.sql("DESCRIBE DETAIL {table}").first().id
+    assert result["sources"] == {"s.s.t0": {"version": 1, "id": table_id}}
 
 
 def test_nothing_is_done_where_no_source_has_changed(shown):
@@ -75,14 +72,10 @@ def test_rows_that_were_added_are_appended_to_the_directory(shown, source):
     assert (result["kind"], result["name"], result["version"]) == ("append", "attempt-1", 1)
     assert (result["rows"], result["rows_added"]) == (4, 2)
     assert result["sources"]["s.s.t0"]["version"] == 4
-    assert shown.rows() == [(1, "one"), (3, "three"), (5, "new"), (7, "new")]
-
-
-def test_appends_follow_each_other(shown, source):
-    for number in (5, 7, 9):
-        source.insert(f"({number}, 'new')")
-        assert shown.refresh()["kind"] == "append"
-    assert [row[0] for row in shown.rows()] == [1, 3, 5, 7, 9]
+    source.insert("(9, 'new')")
+    result = shown.refresh()
+    assert (result["kind"], result["version"], result["rows"], result["rows_added"]) == ("append", 2, 5, 1)
+    assert shown.rows() == [(1, "one"), (3, "three"), (5, "new"), (7, "new"), (9, "new")]
 
 
 def test_an_append_that_adds_no_rows_to_the_view_moves_the_source_on_and_commits_nothing(shown, source):
@@ -94,28 +87,21 @@ def test_an_append_that_adds_no_rows_to_the_view_moves_the_source_on_and_commits
     assert [row[0] for row in shown.rows()] == [1, 3, 5]
 
 
-def test_an_append_that_nobody_was_told_of_is_found_and_not_done_again(shown, source):
+def test_append_that_was_not_published_is_found_and_not_doubled_with_more_rows(shown, source):
     source.insert("(5, 'five')")
-    view.run(shown.spark, shown.plan(), ignore)
-    result = shown.refresh()
-    assert (result["kind"], result["version"], result["rows_added"]) == ("append", 1, 1)
+    results = [view.run(shown.spark, shown.plan(), ignore) for _ in range(2)]
+    found = [(result["kind"], result["version"], result["rows_added"]) for result in results]
+    assert found == [("append", 1, 1)] * 2
     assert [row[0] for row in shown.rows()] == [1, 3, 5]
-
-
-def test_an_append_that_nobody_was_told_of_is_not_doubled_when_more_rows_have_come_since(shown, source):
-    source.insert("(5, 'five')")
-    view.run(shown.spark, shown.plan(), ignore)
     source.insert("(7, 'seven')")
     assert shown.refresh()["kind"] == "full"
     assert [row[0] for row in shown.rows()] == [1, 3, 5, 7]
 
 
-def test_rows_that_are_only_moved_about_change_nothing(new_view, source):
-    source.insert("(5, 'five')")
-    new_view.refresh()
+def test_rows_that_are_only_moved_about_change_nothing(shown, source):
     source.sql("OPTIMIZE {table}")
-    result = new_view.refresh()
-    assert (result["kind"], result["sources"]["s.s.t0"]["version"]) == ("none", 3)
+    result = shown.refresh()
+    assert (result["kind"], result["sources"]["s.s.t0"]["version"]) == ("none", 2)
 
 
 def test_rows_that_were_added_and_then_moved_about_are_appended_once(shown, source):
@@ -136,45 +122,44 @@ def test_rows_whose_files_are_gone_since_they_were_moved_are_taken_from_a_new_re
     assert [row[0] for row in shown.rows()] == [1, 3, 5]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "DELETE FROM {table} WHERE id = 3",
-        "UPDATE {table} SET name = 'other' WHERE id = 3",
-        "ALTER TABLE {table} ADD COLUMNS (more INT)",
-        "RESTORE TABLE {table} TO VERSION AS OF 0",
-        "TRUNCATE TABLE {table}",
-    ],
-)
-def test_what_is_no_append_makes_a_new_directory_without_what_is_not_shown_any_more(shown, source, change):
+def test_deleted_row_is_in_no_file_of_the_new_directory(shown, source):
     source.insert("(5, 'five')")
-    source.sql(change)
+    source.sql("DELETE FROM {table} WHERE id = 3")
     result = shown.refresh()
     assert (result["kind"], result["name"], result["version"]) == ("full", "attempt-2", 0)
-    assert shown.rows() == [row[:2] for row in source.rows() if row[0] % 2]
-    is_held = any(b"three" in file.read_bytes() for file in shown.directory.rglob("*.parquet"))
-    assert is_held == ((3, "three") in shown.rows())
+    assert shown.rows() == [(1, "one"), (5, "five")]
+    assert not any(b"three" in file.read_bytes() for file in shown.directory.rglob("*.parquet"))
+
+
+def test_commits_that_do_more_than_add_rows_are_no_append(spark, source):
+    changes = [
+        "UPDATE {table} SET name = 'other' WHERE id = 3",
+        "ALTER TABLE {table} ADD COLUMNS (more INT)",
+        "RESTORE TABLE {table} TO VERSION AS OF 1",
+        "TRUNCATE TABLE {table}",
+    ]
+    for change in changes:
+        source.sql(change)
+    for version, change in enumerate(changes, 2):
+        counted = changes_since(spark, str(source.path), version - 1, version)
+        assert counted is not None
+        assert not counted.is_append, change
+    assert latest_version(spark, str(source.path)) == version
 
 
 def test_a_table_that_took_the_place_of_another_is_read_anew(shown, source, spark):
-    for number in (5, 7, 9):
-        source.insert(f"({number}, 'old')")
     source.path.rename(source.path.with_name("gone"))
     other = create_delta(spark, source.path, "id INT, name STRING")
-    for number in (11, 13, 15, 17, 19, 21):
+    for number in (11, 13):
         other.insert(f"({number}, 'new')")
     assert shown.refresh()["kind"] == "full"
     assert {row[1] for row in shown.rows()} == {"new"}
 
 
-def test_a_view_that_is_not_appendable_is_made_anew(spark, tmp_path, source):
-    shown = ViewOnDisk(
-        spark, tmp_path / "view", "SELECT count(*) AS n FROM source_0", source.path, appendable=False
-    )
-    shown.refresh()
+def test_a_view_that_is_not_appendable_is_made_anew(shown, source):
     source.insert("(5, 'five')")
-    assert shown.refresh()["kind"] == "full"
-    assert shown.rows() == [(4,)]
+    assert shown.refresh(appendable=False)["kind"] == "full"
+    assert [row[0] for row in shown.rows()] == [1, 3, 5]
 
 
 def test_a_view_of_two_tables_is_made_anew_when_one_of_them_changes(spark, tmp_path, source):
@@ -235,9 +220,14 @@ def test_commits_that_are_gone_from_the_log_make_a_new_directory(shown, source):
 def test_properties_are_bound_and_never_read_as_sql(spark, tmp_path, source):
     source.insert("""(5, "x' OR '1'='1")""")
     query = "SELECT id FROM source_0 WHERE name = :property_0"
-    shown = ViewOnDisk(spark, tmp_path / "view", query, source.path)
-    shown.refresh(parameters={"property_0": "x' OR '1'='1"})
+    shown = ViewOnDisk(
+        spark, tmp_path / "view", query, source.path, parameters={"property_0": "x' OR '1'='1"}
+    )
+    shown.refresh()
     assert shown.rows() == [(5,)]
+    source.insert("""(6, "x' OR '1'='1"), (7, 'other')""")
+    assert shown.refresh()["kind"] == "append"
+    assert shown.rows() == [(5,), (6,)]
 
 
 def test_a_query_is_read_in_one_way_however_spark_is_set_up(spark, tmp_path, source):
@@ -261,16 +251,7 @@ def test_a_property_that_a_recipient_has_not_is_a_null_string(spark, tmp_path, s
     )
 
 
-def test_properties_are_bound_in_appends_too(spark, tmp_path, source):
-    query = "SELECT id FROM source_0 WHERE name = :property_0"
-    shown = ViewOnDisk(spark, tmp_path / "view", query, source.path, parameters={"property_0": "one"})
-    shown.refresh()
-    source.insert("(5, 'one'), (6, 'other')")
-    assert shown.refresh()["kind"] == "append"
-    assert shown.rows() == [(1,), (5,)]
-
-
-@pytest.mark.parametrize(
+@each_case(
     ("query", "message"),
     [
         ("SELECT id, name AS ID FROM source_0", "two columns of the name 'ID'"),
@@ -282,55 +263,50 @@ def test_properties_are_bound_in_appends_too(spark, tmp_path, source):
         ),
     ],
 )
-def test_names_that_a_table_cannot_have_are_told(spark, tmp_path, source, query, message):
+def test_names_that_a_table_cannot_have_are_told(original, query, message):
+    table, _, _ = original
     with pytest.raises(InvalidArgument, match=message):
-        ViewOnDisk(spark, tmp_path / "view", query, source.path).refresh()
-    assert not (tmp_path / "view" / "attempt-1").exists()
+        view_frame(table.spark, query, [table.frame()], {})
 
 
-@pytest.mark.parametrize("expression", ["NULL", "INTERVAL '1' DAY", "make_interval(1)"])
-def test_types_that_a_table_cannot_have_are_told(spark, tmp_path, source, expression):
+@each_case("expression", ["NULL", "INTERVAL '1' DAY", "make_interval(1)"])
+def test_types_that_a_table_cannot_have_are_told(original, expression):
+    table, _, _ = original
     with pytest.raises(Unsupported, match="column 'x' of the view cannot be kept as"):
-        ViewOnDisk(spark, tmp_path / "view", f"SELECT {expression} AS x FROM source_0", source.path).refresh()
+        view_frame(table.spark, f"SELECT {expression} AS x FROM source_0", [table.frame()], {})
 
 
-def test_a_refresh_that_fails_leaves_nothing_behind(spark, tmp_path, source):
-    query = "SELECT id, string(raise_error('no')) AS x FROM source_0"
-    with pytest.raises(Exception, match="USER_RAISED_EXCEPTION"):
-        ViewOnDisk(spark, tmp_path / "view", query, source.path).refresh()
-    assert not list((tmp_path / "view").iterdir())
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ("string(raise_error('no')) AS x", "USER_RAISED_EXCEPTION"),
+        ("name AS ID", "two columns of the name 'ID'"),
+    ],
+    ids=["while it writes", "before it writes"],
+)
+def test_a_refresh_that_fails_leaves_nothing_behind(spark, tmp_path, original, column, message):
+    table, _, _ = original
+    with pytest.raises(Exception, match=message):
+        ViewOnDisk(spark, tmp_path / "view", f"SELECT id, {column} FROM source_0", table.path).refresh()
+    assert not list((tmp_path / "view").glob("*"))
 
 
-def test_directories_are_deleted_when_the_plan_says_so(shown, source):
-    source.sql("DELETE FROM {table} WHERE id = 3")
-    shown.refresh()
-    assert shown.refresh(delete=["attempt-1", "never-was"])["deleted"] == ["attempt-1", "never-was"]
-    assert [path.name for path in shown.root.iterdir()] == ["attempt-2"]
-
-
-def test_what_attempts_that_died_have_left_goes_when_it_is_old_enough(shown):
-    for name in ("orphan", "kept"):
-        (shown.root / name).mkdir()
-        (shown.root / name / "part-0.parquet").touch()
-    now = int(time.time() * 1000)
-    assert shown.refresh(orphans_before_ms=now - 60_000, keep=["kept"])["deleted"] == []
-    assert shown.refresh(orphans_before_ms=now + 60_000, keep=["kept"])["deleted"] == ["orphan"]
-    assert sorted(path.name for path in shown.root.iterdir()) == ["attempt-1", "kept"]
-
-
-def test_what_a_former_definition_left_goes_when_nothing_in_it_is_young(shown):
+def test_directories_are_deleted_when_the_plan_says_so_or_when_nothing_in_them_is_young(shown):
     former = shown.root.parent / "former" / "attempt-0"
-    former.mkdir(parents=True)
-    (former / "part-0.parquet").touch()
+    for directory in (former, *(shown.root / name for name in ("before", "orphan", "kept"))):
+        directory.mkdir(parents=True)
+        (directory / "part-0.parquet").touch()
     now = int(time.time() * 1000)
-    assert shown.refresh(former=["former"])["forgotten"] == []
-    assert shown.refresh(former=["former"], orphans_before_ms=now - 60_000)["forgotten"] == []
+    # Without a time nothing is told to be old.
+    result = shown.refresh(delete=["before", "never-was"], former=["former"])
+    assert (result["deleted"], result["forgotten"]) == (["before", "never-was"], [])
+    result = shown.refresh(orphans_before_ms=now - 60_000, keep=["kept"], former=["former"])
+    assert (result["deleted"], result["forgotten"]) == ([], [])
     assert former.exists()
-    assert shown.refresh(former=["former", "gone"], orphans_before_ms=now + 60_000)["forgotten"] == [
-        "former",
-        "gone",
-    ]
-    assert [path.name for path in shown.root.parent.iterdir() if path.name == "former"] == []
+    result = shown.refresh(orphans_before_ms=now + 60_000, keep=["kept"], former=["former", "gone"])
+    assert (result["deleted"], result["forgotten"]) == (["orphan"], ["former", "gone"])
+    assert sorted(path.name for path in shown.root.iterdir()) == ["attempt-1", "kept"]
+    assert not (shown.root.parent / "former").exists()
 
 
 def checkpoint(table):

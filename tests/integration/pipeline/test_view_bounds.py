@@ -8,6 +8,9 @@ import re
 import pytest
 
 from gateway.errors import Unsupported
+from pipeline.view.plan import SourceTable
+from pipeline.view.source import changes_since, read_source
+from tests.cases import each_case
 from tests.components import SPARK_PIPELINE
 from tests.integration.pipeline.view_plans import ViewOnDisk
 from tests.spark import create_delta
@@ -16,6 +19,20 @@ pytestmark = pytest.mark.component(SPARK_PIPELINE)
 
 DELETION_VECTORS = "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
 REFUSED = "table s.s.t0 has files outside of its directory"
+# Of files of another table, ``hr``, beside the source.
+PATHS = [
+    "file:{place}/{name}",
+    "file://{place}/{name}",
+    "{place}/{name}",
+    "%2F..{place}/{name}",
+    "../hr/{name}",
+    "x/../../hr/{name}",
+    "%2e%2e/hr/{name}",
+    "x%2F..%2F..%2Fhr/{name}",
+    "file:{own}/../hr/{name}",
+    "file:{own}/%2e%2E/hr/{name}",
+    "file:{own}-2/{name}",
+]
 
 
 @pytest.fixture(scope="module")
@@ -72,29 +89,24 @@ def commit(table, version, **add):
     (table.path / "_delta_log" / f"{version:020}.json").write_text(text)
 
 
-@pytest.mark.parametrize("fixture", ["new_view", "shown"])
-@pytest.mark.parametrize(
-    "path",
-    [
-        "file:{place}/{name}",
-        "file://{place}/{name}",
-        "{place}/{name}",
-        "%2F..{place}/{name}",
-        "../hr/{name}",
-        "x/../../hr/{name}",
-        "%2e%2e/hr/{name}",
-        "x%2F..%2F..%2Fhr/{name}",
-        "file:{own}/../hr/{name}",
-        "file:{own}/%2e%2E/hr/{name}",
-        "file:{own}-2/{name}",
-    ],
-)
-def test_a_log_that_names_files_of_another_table_is_refused(request, source, other, path, fixture):
-    view = request.getfixturevalue(fixture)
-    before = list(view.root.glob("*"))
+def commit_file_of(other, source, path):
+    """Commit a file of another table to the source, under a path."""
     add = last_add(other) | {"deletionVector": None}
     path = path.format(place=other.path, own=source.path, name=add["path"])
     commit(source, 2, **add | {"path": path})
+
+
+def read_latest(spark, source):
+    """Read the latest version of the source as a full refresh does."""
+    read_source(spark, SourceTable(name="s.s.t0", url=str(source.path)), 2)
+
+
+@pytest.mark.parametrize("fixture", ["new_view", "shown"])
+@pytest.mark.parametrize("path", [PATHS[0], PATHS[-4]], ids=["absolute", "encoded"])
+def test_a_log_that_names_files_of_another_table_is_refused(request, source, other, path, fixture):
+    view = request.getfixturevalue(fixture)
+    before = list(view.root.glob("*"))
+    commit_file_of(other, source, path)
     with pytest.raises(Unsupported, match=REFUSED) as raised:
         view.refresh()
     assert "hr" not in re.sub(REFUSED, "", raised.value.message)
@@ -103,8 +115,24 @@ def test_a_log_that_names_files_of_another_table_is_refused(request, source, oth
     assert list(view.root.glob("*")) == before
 
 
-@pytest.mark.parametrize("kind", ["absolute", "relative"])
-def test_a_log_that_names_a_deletion_vector_of_another_table_is_refused(new_view, source, other, kind):
+@each_case(("number", "path"), enumerate(PATHS))
+def test_source_that_names_a_file_of_another_table_is_refused_and_no_append(
+    spark, original, other, tmp_path, number, path
+):
+    source = original[0].copied(tmp_path / f"source-{number}")
+    commit_file_of(other, source, path)
+    with pytest.raises(Unsupported, match=REFUSED):
+        read_latest(spark, source)
+    changes = changes_since(spark, str(source.path), 1, 2)
+    assert changes is not None
+    assert not changes.is_append
+
+
+@each_case("kind", ["absolute", "relative"])
+def test_source_that_names_a_deletion_vector_of_another_table_is_refused(
+    spark, original, other, tmp_path, kind
+):
+    source = original[0].copied(tmp_path / f"source-{kind}")
     add, vector = last_add(source), last_add(other)["deletionVector"]
     if kind == "absolute":
         (file,) = other.path.glob("deletion_vector_*.bin")
@@ -113,8 +141,7 @@ def test_a_log_that_names_a_deletion_vector_of_another_table_is_refused(new_view
         vector |= {"pathOrInlineDv": f"../hr/{vector['pathOrInlineDv']}"}
     commit(source, 2, **add | {"deletionVector": vector})
     with pytest.raises(Unsupported, match=REFUSED):
-        new_view.refresh()
-    assert not list(new_view.root.glob("*"))
+        read_latest(spark, source)
 
 
 def test_a_clone_is_read_where_its_base_is_a_place_of_its_entry(spark, tmp_path, other):

@@ -18,11 +18,13 @@ COUNTED = ("requests", "grants", "credentials", "files", "bytes_granted", "denia
 @dataclass
 class Lake:
     directory: Path
+    # Where segments land; None: beside the tables.
+    landing: Path | None = None
 
     @property
     def plan(self) -> dict[str, Any]:
         return {
-            "landing_url": f"file:{self.directory}/landing",
+            "landing_url": f"file:{self.landing or self.directory / 'landing'}",
             "location_url": f"file:{self.directory}/tables",
             "max_files_per_trigger": 2,
         }
