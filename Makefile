@@ -1,5 +1,5 @@
-# `make` alone lists the targets. Each creates its own environment. `make run`, `make test` and `make lint` need
-# nothing but Python 3.11; CONTRIBUTING.md says what the other tests need.
+# `make` alone lists the targets. Each creates the environment that it needs. `make run`, `make test` and `make lint`
+# need only Python 3.11; CONTRIBUTING.md says what the other tests need, and how long each target takes.
 
 PORT ?= 8080
 # More arguments for pytest, as in `make test-fast TESTS="-k names -x"`.
@@ -54,13 +54,13 @@ run: $(if $(filter 0,$(S3)),$(run_without_s3_ready),$(run_ready)) ## Serve sampl
 worker: $(pipeline_ready) ## Work for `make run PIPELINE=1` beside it: views and usage, on Spark (needs Java 17)
 	@SLUICE_LOG_LEVEL=info exec $(bin)/sluice pipeline worker --config .sluice/server.yaml --metrics 127.0.0.1:0
 
-test: $(dev_ready) $(client_ready) ## Run the tests that need nothing but packages of Python (about 15 minutes on two cores)
+test: $(dev_ready) $(client_ready) ## Run the tests that need no program from apt, Go or npm
 	@HYPOTHESIS_PROFILE=ci $(lanes) fast components --without-system $(pytest)
 
-test-fast: $(dev_ready) ## Run the tests that need nothing but Python (two minutes)
+test-fast: $(dev_ready) ## Run the unit and contract tests that take milliseconds
 	@HYPOTHESIS_PROFILE=fast $(lanes) fast $(pytest)
 
-test-all: $(dev_ready) $(client_ready) ## Run `make test`, and what needs programs from apt, Go, npm and Maven (about 40 minutes)
+test-all: $(dev_ready) $(client_ready) ## Run what CI runs: `make test`, and the tests that need a program from apt, Go, npm or Maven
 	@HYPOTHESIS_PROFILE=ci $(lanes) fast components spark helm fleet $(pytest)
 
 test-components: $(dev_ready) $(client_ready) ## Run the tests with real components
@@ -75,27 +75,27 @@ test-helm: $(dev_ready) $(client_ready) ## Run the Helm chart on a Kubernetes AP
 test-fleet: $(dev_ready) $(client_ready) ## Run replicas of every service under load behind a proxy, while some fail
 	@$(lanes) fleet $(pytest)
 
-test-deep: $(dev_ready) $(client_ready) ## Run the random tests with more seeds (an hour)
+test-deep: $(dev_ready) $(client_ready) ## Run the tests marked deep, and the Hypothesis tests with 2,000 examples
 	@HYPOTHESIS_PROFILE=deep $(lanes) deep $(pytest)
 
-test-release: $(dev_ready) $(client_ready) ## Run what `make test-all` leaves out: the deep lane, and clients that take minutes
+test-release: $(dev_ready) $(client_ready) ## Run what `make test-all` leaves out: the lanes deep and release
 	@HYPOTHESIS_PROFILE=deep $(lanes) deep release $(pytest)
 
 environments: $(dev_ready) $(client_ready) ## Create the virtual environments of the tests and of their clients
 
-coverage: $(dev_ready) $(client_ready) ## Measure the branch coverage of `make test-all` by lane and package (an hour)
+coverage: $(dev_ready) $(client_ready) ## Measure the branch coverage of `make test-all` by lane and package (BEFORE=report.json)
 	@$(if $(BEFORE),test -r $(BEFORE) || { echo "make coverage: cannot read $(BEFORE)" >&2; exit 1; })
 	@HYPOTHESIS_PROFILE=ci $(lanes) fast components spark helm fleet --coverage build/coverage $(pytest)
 	@$(bin)/python deploy/dev/coverage_report.py build/coverage $(if $(BEFORE),--against $(BEFORE))
 
-mutants: $(dev_ready) ## Mutate the product at 240 places, one at a time, and list the surviving mutants (half an hour)
+mutants: $(dev_ready) ## Run the fast tests on each of 240 mutants of the product, and list the survivors
 	@$(bin)/python -m tests.mutants run $(MUTANTS)
 
-spark-tables: $(dev_ready) $(client_ready) ## Write the Spark reference tables of the tests again, and their archive (20 minutes)
+spark-tables: $(dev_ready) $(client_ready) ## Write the Spark reference tables that the cache lacks, and their archive (20 minutes after a change of a generator)
 	@$(bin)/python -m tests.oracles.fixtures --pack
 
-# Not a stamp: the programs lie outside this folder, and looking whether they are there takes no time.
-components: ## Install the programs that test-all needs into the user's cache, once (30 minutes; COMPONENTS=basic: 12)
+# Not a stamp: the programs are outside this folder, and checking for them takes no time.
+components: ## Install the programs of test-all into the user's cache (COMPONENTS=basic, kubernetes or a name)
 	@$(call need_python); $(PYTHON) deploy/dev/components.py $(COMPONENTS)
 
 lint: $(dev_ready) ## Check style, types, layers, protos and the tree
@@ -110,7 +110,7 @@ lint: $(dev_ready) ## Check style, types, layers, protos and the tree
 	@.ci/check-proto compatible
 	@.ci/check-tree
 
-chart: $(dev_ready) ## Write the Helm chart's table and schema of values anew, and copy its alerts and dashboards
+chart: $(dev_ready) ## Generate the Helm chart's table and schema of values, and copy its alerts and dashboards
 	@$(bin)/python -m helm
 
 format: $(dev_ready) ## Format the code, and fix what can be fixed
@@ -118,7 +118,7 @@ format: $(dev_ready) ## Format the code, and fix what can be fixed
 	@$(bin)/ruff format
 	@$(bin)/buf format proto --write
 
-proto: $(dev_ready) ## Generate gateway/v1 and docs/reference from proto, and add to what v1 promises
+proto: $(dev_ready) ## Generate gateway/v1, docs/reference and the committed image of v1 from proto
 	@PATH="$(CURDIR)/$(bin):$$PATH" $(bin)/python -m grpc_tools.protoc -I proto --python_out=. \
 		--grpc_python_out=. --mypy_out=quiet:. --mypy_grpc_out=quiet:. $(protos)
 	@PYTHONPATH=. $(bin)/python -m deploy.dev.grpc_reference
@@ -128,7 +128,7 @@ proto-check: $(dev_ready) ## Check that gateway/v1 and docs/reference are what `
 	@.ci/check-proto fresh
 	@.ci/check-proto documented
 
-proto-breaking: $(dev_ready) ## Check that the protos still understand what v1 promises, and the last release (AGAINST=ref)
+proto-breaking: $(dev_ready) ## Check that the protos are backward compatible with v1 and the last release (AGAINST=ref: or a commit)
 	@.ci/check-proto compatible $(AGAINST)
 
 bench: $(dev_ready) $(client_ready) ## Run the benchmarks (BENCH=name for one); results go to bench/results
@@ -140,8 +140,8 @@ image: ## Build the container image with docker, podman or buildah (TARGET=gatew
 lock: $(dev_ready) ## Pin all dependencies with hashes (LOCK=--upgrade: at the newest versions)
 	@.ci/lock $(LOCK)
 
-clean: ## Remove the environments, caches and everything else that make has made
-	rm -rf .venv .venv-client .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .mutants .sluice *.egg-info build dist \
+clean: ## Remove the environments and build output of this checkout; ~/.cache/sluice stays
+	rm -rf .venv .venv-client .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .grimp_cache .hypothesis .mutants .sluice *.egg-info build dist \
 		recipient/build recipient/dist recipient/src/*.egg-info
 
 $(run_ready): requirements-demo.txt pyproject.toml

@@ -1,4 +1,4 @@
-"""What holds for all tests: their lanes, their settings, and the tables at the end."""
+"""Plugins, environment and reports of all tests."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ import pytest
 
 from tests.components import ComponentReport
 from tests.hypothesis_profiles import load_profile
-from tests.skipping import SkippingReport
 from tests.timing import TimingReport
 
 # Before any test imports grpc: its core would write its own notes between the dots.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
-# Before any test imports polars: each worker of the suite has one core, and more threads only contend for it.
+# Before any test imports polars: the suite has more workers than cores, and more threads only contend for them.
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 load_profile()
@@ -41,7 +40,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes seconds, so `make test-fast` leaves it out")
     config.addinivalue_line("markers", "system: needs a program that apt, Go or npm brings")
     config.pluginmanager.register(ComponentReport())
-    config.pluginmanager.register(SkippingReport())
     is_worker = hasattr(config, "workerinput")
     if not is_worker and (file := os.environ.get("TEST_TIMES")):
         config.pluginmanager.register(TimingReport(Path(file)))
@@ -57,7 +55,7 @@ def pytest_runtest_teardown() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    # What the collection makes stays until the end: there is no garbage to look for.
+    # What pytest collects lives until the end of the run: the garbage collector need not scan it.
     gc.disable()
     try:
         return (yield)
@@ -66,7 +64,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_finish() -> None:
-    # The garbage collector need not go over what the collection made in each test.
+    # Nor scan it during the tests.
     gc.collect()
     gc.freeze()
     # Most tests make few cycles: by default the collector would run several times in each of them.

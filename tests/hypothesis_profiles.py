@@ -1,7 +1,7 @@
 """Hypothesis profiles, and the number of random cases that a test tries under each of them.
 
 HYPOTHESIS_PROFILE chooses the profile: `ci` (default), `fast` (`make test-fast`), `deep` (`make test-deep`).
-A test states its number relative to the profile's, so that this file sets the effort of all random tests.
+A test states its number relative to the profile's, so that this file sets the effort of random tests.
 """
 
 from __future__ import annotations

@@ -6,19 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.components import DELTA_KERNEL, PYSPARK, SPARK_PIPELINE, SPARK_WRITER
+from deploy.dev.lanes import LANES
+from tests.components import CURL, DELTA_KERNEL, PYSPARK, SPARK_PIPELINE, SPARK_WRITER
 
-LANES = {
-    "fast": "needs nothing but Python",
-    "components": "starts real components, or takes seconds",
-    "spark": "needs a JVM: Spark, or Delta Kernel",
-    "helm": "the Helm chart on a Kubernetes API server",
-    "fleet": "replicas of every service under load behind a proxy, while some fail",
-    "deep": "random tests with more seeds; an hour",
-    "release": "clients and expirations that take minutes",
-}
-# Lanes that pytest deselects unless -m names them; `.ci/run` leaves them out.
-ON_REQUEST = frozenset({"deep", "release"})
+# Lanes that pytest deselects unless -m names them.
+ON_REQUEST = frozenset(lane.name for lane in LANES.values() if lane.is_on_request)
 
 _TESTS = Path(__file__).parent
 _JVM_COMPONENTS = frozenset({PYSPARK, SPARK_WRITER, SPARK_PIPELINE, DELTA_KERNEL})
@@ -26,8 +18,8 @@ _COMPONENT_MARKS = frozenset({"integration", "slow", "system"})
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    for name, description in LANES.items():
-        config.addinivalue_line("markers", f"{name}: {description}")
+    for lane in LANES.values():
+        config.addinivalue_line("markers", f"{lane.name}: {lane.description}")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -38,8 +30,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         lane = lane_of(item)
         item.add_marker(lane)
-        if lane == "spark":
-            # Java and Maven come from apt.
+        if lane == "spark" or CURL in _components_of(item):
+            # Java, Maven and curl come from apt.
             item.add_marker("system")
         (deselected if lane in ON_REQUEST and lane not in requested else selected).append(item)
     config.hook.pytest_deselected(items=deselected)
@@ -49,14 +41,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def lane_of(item: pytest.Item) -> str:
     """Return the lane of a test, by its marks and by where it is."""
     marks = {mark.name for mark in item.iter_markers()}
-    components = {name for mark in item.iter_markers("component") for name in mark.args}
     folder, *below = item.path.relative_to(_TESTS).parts
     if on_request := ON_REQUEST & marks:
         return min(on_request)
     if folder == "integration" and below[0] in ("fleet", "helm"):
         return below[0]
-    if components & _JVM_COMPONENTS:
+    if _components_of(item) & _JVM_COMPONENTS:
         return "spark"
     if folder in ("integration", "e2e") or marks & _COMPONENT_MARKS:
         return "components"
     return "fast"
+
+
+def _components_of(item: pytest.Item) -> set[str]:
+    return {name for mark in item.iter_markers("component") for name in mark.args}

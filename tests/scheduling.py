@@ -1,8 +1,8 @@
 """How tests are distributed over processes.
 
-pytest-xdist distributes units that share fixtures, the longest first. One worker runs a whole unit, so that
-no fixture of a package or module is set up twice. Long units start first, so that all workers finish at
-about the same time. `--dist loadscope` chooses this schedule.
+pytest-xdist distributes scopes: packages and modules whose tests share fixtures. One worker runs a whole
+scope, so that no fixture of it is set up twice. Long scopes start first, so that all workers finish at about
+the same time. `--dist loadscope` chooses this schedule.
 
 TEST_SHARD=1/3 makes pytest collect the second of three shards of the test files. Shards take about the same
 time.
@@ -11,6 +11,7 @@ time.
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 from collections.abc import Mapping
@@ -23,11 +24,11 @@ from xdist.remote import Producer
 from xdist.scheduler.loadscope import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-# Seconds of the units that take long, by lane, written by `deploy/dev/lanes.py --record`. An outdated entry
-# delays the end of a run. It has no other effect.
+# Seconds of scopes, by lane, written by `deploy/dev/lanes.py --record`. An outdated entry delays the end of a
+# run. It has no other effect.
 DURATIONS = Path(__file__).with_name("durations.json")
-# Where a worker tells the controller, which collects nothing itself, the unit of each test.
-_UNITS_FILE = "units_file"
+# Where a worker tells the controller, which collects nothing itself, the scope of each test.
+_SCOPES_FILE = "scopes_file"
 # Of a test file without a recorded duration.
 _SECONDS_OF_A_FILE = 0.3
 _TESTS = Path(__file__).parent
@@ -42,14 +43,14 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     given: dict[str, Any] = getattr(config, "workerinput", {})
-    if _UNITS_FILE not in given:
+    if _SCOPES_FILE not in given:
         return
-    units = {item.nodeid: unit_of(item) for item in items}
+    scopes = {item.nodeid: scope_of(item) for item in items}
     if given["workerid"] == "gw0":
-        Path(given[_UNITS_FILE]).write_text(json.dumps(units))
+        Path(given[_SCOPES_FILE]).write_text(json.dumps(scopes))
     durations = _durations()
-    # Stable: the tests of a unit, and the units without a recorded duration, keep their order.
-    items.sort(key=lambda item: -durations.get(units[item.nodeid], 0))
+    # Stable: the tests of a scope keep their order. A scope without a recorded duration may be a long one.
+    items.sort(key=lambda item: -durations.get(scopes[item.nodeid], math.inf))
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
@@ -82,7 +83,7 @@ def assign_shards(seconds: Mapping[Path, float], number: int) -> dict[Path, int]
     return shards
 
 
-def unit_of(item: Any) -> str:
+def scope_of(item: Any) -> str:
     """Return the package or module of a test, with the parameters of the fixtures of that scope."""
     fixtures = item._fixtureinfo.name2fixturedefs.values()
     scopes = {definitions[-1].scope for definitions in fixtures}
@@ -96,12 +97,12 @@ def unit_of(item: Any) -> str:
 
 
 def _durations() -> dict[str, float]:
-    """Return the recorded seconds of each unit, in the lane in which it takes longest."""
+    """Return the recorded seconds of each scope, in the lane in which it takes longest."""
     lanes: dict[str, dict[str, float]] = json.loads(DURATIONS.read_text()) if DURATIONS.exists() else {}
     longest: dict[str, float] = {}
-    for units in lanes.values():
-        for unit, seconds in units.items():
-            longest[unit] = max(seconds, longest.get(unit, 0))
+    for scopes in lanes.values():
+        for scope, seconds in scopes.items():
+            longest[scope] = max(seconds, longest.get(scope, 0))
     return longest
 
 
@@ -111,26 +112,26 @@ class _Controller:
     def __init__(self, config: pytest.Config) -> None:
         directory = tempfile.TemporaryDirectory()
         config.add_cleanup(directory.cleanup)
-        self._units_file = Path(directory.name, "units.json")
-        self._units: dict[str, str] = {}
+        self._scopes_file = Path(directory.name, "scopes.json")
+        self._scopes: dict[str, str] = {}
 
     def pytest_configure_node(self, node: WorkerController) -> None:
-        node.workerinput[_UNITS_FILE] = str(self._units_file)
+        node.workerinput[_SCOPES_FILE] = str(self._scopes_file)
 
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Producer) -> LoadScopeScheduling:
-        return _UnitScheduling(config, log, self.unit_of)
+        return _ScopeScheduling(config, log, self.scope_of)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        report.__dict__["unit"] = self.unit_of(report.nodeid)
+        report.__dict__["scope"] = self.scope_of(report.nodeid)
 
-    def unit_of(self, nodeid: str) -> str:
-        if not self._units:
-            self._units = json.loads(self._units_file.read_text())
-        return self._units[nodeid]
+    def scope_of(self, nodeid: str) -> str:
+        if not self._scopes:
+            self._scopes = json.loads(self._scopes_file.read_text())
+        return self._scopes[nodeid]
 
 
-class _UnitScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no type hints
-    def __init__(self, config: pytest.Config, log: Producer, unit_of: Any) -> None:
+class _ScopeScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no type hints
+    def __init__(self, config: pytest.Config, log: Producer, scope_of: Any) -> None:
         super().__init__(config, log)
-        self._split_scope = unit_of
+        self._split_scope = scope_of

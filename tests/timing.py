@@ -18,15 +18,15 @@ class TimingReport:
         self._is_shard = "TEST_SHARD" in os.environ
         self._durations: Counter[str] = Counter()
         # Of tests/scheduling.py.
-        self._units: Counter[str] = Counter()
+        self._scopes: Counter[str] = Counter()
         self._outcomes: dict[str, str] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._durations[report.nodeid] += report.duration  # type: ignore[assignment]  # seconds, not a count
-        # A shard has no controller that names units.
-        unit = getattr(report, "unit", "") or (self._is_shard and report.nodeid.partition("::")[0])
-        if unit:
-            self._units[unit] += report.duration  # type: ignore[assignment]  # seconds
+        # A shard has no controller that names scopes.
+        scope = getattr(report, "scope", "") or (self._is_shard and report.nodeid.partition("::")[0])
+        if scope:
+            self._scopes[scope] += report.duration  # type: ignore[assignment]  # seconds
         if report.when == "call" or report.outcome != "passed":
             self._outcomes[report.nodeid] = report.outcome
 
@@ -35,7 +35,7 @@ class TimingReport:
         failed = [test for test, outcome in self._outcomes.items() if outcome == "failed"]
         report = {
             "durations": self._durations,
-            "units": self._units,
+            "scopes": self._scopes,
             "outcomes": outcomes,
             "failed": failed,
         }

@@ -1,4 +1,4 @@
-"""Installs the programs that tests need and pip does not bring, each once, into the user's cache.
+"""Installs the programs that tests need and pip does not install, once, into the user's cache or from apt.
 
 Runs on a bare interpreter: the standard library only.
 """
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _TAIL_LINES = 15
-_STILL_SECONDS = 30
+_PROGRESS_SECONDS = 30
 # What Debian asks before it starts the service of a package.
 _POLICY = Path("/usr/sbin/policy-rc.d")
 # Modules of our own, for programs that `go install` refuses.
@@ -44,7 +44,7 @@ class Component(ABC):
 
     name: str
     program: str
-    # What a first installation took on two busy cores, so that nobody thinks that it hangs.
+    # The duration of a first installation on two busy cores, printed so that it does not look hung.
     expected: str
 
     @abstractmethod
@@ -58,10 +58,11 @@ class Component(ABC):
 
 @dataclass(frozen=True)
 class CachedComponent(Component):
-    """One that has a folder of its own below the cache, named for its version."""
+    """One with a folder below the cache, named for its version."""
 
     version: str
     package: str
+    # The command that installs it; empty for this Python.
     needs: str
 
     def find(self, cache: Path) -> Path | None:
@@ -69,7 +70,7 @@ class CachedComponent(Component):
         return program if program.is_file() else None
 
     def install(self, cache: Path) -> None:
-        if shutil.which(self.needs) is None:
+        if self.needs and shutil.which(self.needs) is None:
             raise ComponentError(f"{self.name} needs `{self.needs}` on the PATH, and it is not there")
         cache.mkdir(parents=True, exist_ok=True)
         # Moved into place whole: an interrupted installation leaves nothing that looks like one.
@@ -143,7 +144,7 @@ class NodeProgram(CachedComponent):
 class PythonProgram(CachedComponent):
     """A program in a wheel, outside the environment of the tests; ``package`` is a file with its hashes."""
 
-    needs: str = "python3"
+    needs: str = ""
 
     def fill(self, directory: Path) -> None:
         # An sdist would run code of its own; a hash is that of one file, a version number may get another.
@@ -171,7 +172,7 @@ class SystemProgram(Component):
             raise ComponentError(f"{self.name} needs root: sudo apt-get install -y {self.package}")
         env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         command = ["apt-get", "install", "-y", "--no-install-recommends", self.package]
-        with _services_left_alone(_POLICY):
+        with _without_services(_POLICY):
             try:
                 _run(self.name, command, env)
             except ComponentError:
@@ -255,6 +256,7 @@ COMPONENTS = {
         # For Spark and Delta Kernel.
         SystemProgram(name="java", package="openjdk-17-jdk-headless", program="java", expected="1 minute"),
         SystemProgram(name="maven", package="maven", program="mvn", expected="1 minute"),
+        SystemProgram(name="curl", package="curl", program="curl", expected="5 seconds"),
         SystemProgram(name="iproute2", package="iproute2", program="ip", expected="5 seconds"),
         GoModule(
             name="etcd",
@@ -326,10 +328,10 @@ def _parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _expanded(asked: list[str] | str) -> list[str]:
-    """Return the components that are asked for by name or by group, each once."""
-    # Without any, argparse gives its default as it is.
-    names = [asked] if isinstance(asked, str) else asked
+def _expanded(names: list[str] | str) -> list[str]:
+    """Return the components of names and groups, each once."""
+    # Without arguments, argparse passes its default on as a string.
+    names = [names] if isinstance(names, str) else names
     return list(dict.fromkeys(member for name in names for member in GROUPS.get(name, (name,))))
 
 
@@ -349,7 +351,7 @@ def _ensure(name: str, cache: Path, step: str) -> bool:
         return True
     began = time.monotonic()
     try:
-        with _alone(component, cache):
+        with _locked(component, cache):
             if component.find(cache):
                 _say(f"{step} {name}: another process has installed it")
                 return True
@@ -363,8 +365,8 @@ def _ensure(name: str, cache: Path, step: str) -> bool:
 
 
 @contextmanager
-def _alone(component: Component, cache: Path) -> Iterator[None]:
-    """Wait until no other process installs it, and let none begin meanwhile."""
+def _locked(component: Component, cache: Path) -> Iterator[None]:
+    """Hold the lock under which one process at a time installs a component."""
     # Beside the cache, so that a failed installation leaves nothing in it.
     locks = cache.with_name("locks")
     locks.mkdir(parents=True, exist_ok=True)
@@ -391,7 +393,7 @@ def _run(name: str, command: list[str], env: dict[str, str]) -> None:
         process = subprocess.Popen(command, env=env, stdout=output, stderr=subprocess.STDOUT)
         while True:
             try:
-                process.wait(_STILL_SECONDS)
+                process.wait(_PROGRESS_SECONDS)
                 break
             except subprocess.TimeoutExpired:
                 _say(f"{name}: still installing, {time.monotonic() - began:.0f} s")
@@ -406,10 +408,10 @@ def _run(name: str, command: list[str], env: dict[str, str]) -> None:
 
 
 @contextmanager
-def _services_left_alone(policy: Path) -> Iterator[None]:
-    """Have Debian's packages start no service: tests start their own, on ports of their own."""
+def _without_services(policy: Path) -> Iterator[None]:
+    """Have Debian's packages start no service: tests start their own, on their own ports."""
     if policy.exists():
-        # The machine has a rule of its own.
+        # The machine has its own policy.
         yield
         return
     policy.write_text("#!/bin/sh\nexit 101\n")

@@ -1,6 +1,7 @@
-"""Makes a virtual environment from a hash-pinned requirements file, and says how far it is.
+"""Creates a virtual environment from a hash-pinned requirements file, and reports progress.
 
-Runs on a bare interpreter: the standard library only, and an older Python can read it and is told so.
+Runs on a bare interpreter: the standard library only. An older Python can parse it and gets an error that names
+the version needed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 _UV = Path(__file__).with_name("requirements-uv.txt")
-_STILL_SECONDS = 15
+_PROGRESS_SECONDS = 15
 
 
 class SetupError(Exception):
@@ -110,7 +111,7 @@ def _install_with_uv(python: Path, requirements: Path, say: Callable[[str], None
     with subprocess.Popen([*command, "-r", str(requirements)], stderr=subprocess.PIPE, text=True) as uv:
         while True:
             try:
-                _, errors = uv.communicate(timeout=_STILL_SECONDS)
+                _, errors = uv.communicate(timeout=_PROGRESS_SECONDS)
                 break
             except subprocess.TimeoutExpired:
                 say(f"installing packages: {time.monotonic() - began:.0f} s, a minute or two the first time")

@@ -2,8 +2,8 @@
 
     python deploy/dev/lanes.py LANE... [--without-system] [--record] [--coverage FOLDER] [--pytest ...]
 
-Stages run one after the other, except a lane that mostly waits: it runs beside all others, on ports of its
-own. Programs that tests need are installed meanwhile. Standard library only.
+Lanes run one after the other, except a background lane, which runs beside them on its own ports. The programs
+of a lane are installed before it starts, beside the lanes that need none. Standard library only.
 """
 
 from __future__ import annotations
@@ -43,16 +43,18 @@ STATUSES = {
 WORTH_SHOWING = 5
 # Read by tests/scheduling.py.
 DURATIONS = ROOT / "tests" / "durations.json"
-# Seconds; the order of shorter units makes no difference.
-WORTH_RECORDING = 3
+# Seconds; shorter files of a sharded lane make no difference.
+WORTH_RECORDING = 1
 
 
 @dataclass(frozen=True)
 class Lane:
-    """How the tests of a lane run on two cores, and how many seconds they may take there."""
+    """A group of tests, how they run on two cores, and their time there: a slower run prints a warning."""
 
     name: str
+    description: str
     workers: int
+    # Seconds.
     budget: int
     # Each worker is a pytest of its own, with a shard of the test files; otherwise a worker of pytest-xdist.
     is_sharded: bool = False
@@ -64,19 +66,30 @@ class Lane:
     selection: str = ""
     # The folders that are collected.
     paths: tuple[str, ...] = ("tests",)
-    # Runs beside the other stages, from the time when its programs are installed.
+    # Runs beside the other lanes, from the time when its programs are installed.
     is_background: bool = False
+    # pytest deselects its tests unless -m names the lane, and `.ci/run` leaves it out.
+    is_on_request: bool = False
 
 
 LANES = {
     lane.name: lane
     for lane in (
-        # Its tests take milliseconds, as a report to a controller does, and no process collects them all.
-        Lane("fast", workers=3, budget=60, is_sharded=True, paths=("tests/unit", "tests/contract")),
+        # xdist's report of a test costs as much as a fast test, and each of its workers collects all files. A
+        # shard collects its own.
+        Lane(
+            "fast",
+            "needs nothing but Python",
+            workers=3,
+            budget=60,
+            is_sharded=True,
+            paths=("tests/unit", "tests/contract"),
+        ),
         # Tests of components and of Spark wait for processes now and then: more workers keep two cores busy.
-        Lane("components", workers=4, budget=600, programs="basic"),
+        Lane("components", "starts real components, or takes seconds", workers=4, budget=600, programs="basic"),
         Lane(
             "spark",
+            "needs a JVM: Spark, or Delta Kernel",
             workers=2,
             budget=420,
             programs="basic",
@@ -85,15 +98,17 @@ LANES = {
         # The chart's tests mostly wait for Kubernetes.
         Lane(
             "helm",
+            "the Helm chart on a Kubernetes API server",
             workers=1,
             budget=420,
-            ports="10000-14999",
+            ports="11000-14999",
             programs="kubernetes",
             paths=("tests/integration/helm",),
             is_background=True,
         ),
         Lane(
             "fleet",
+            "replicas of every service under load behind a proxy, while some fail",
             workers=1,
             budget=420,
             programs="basic",
@@ -102,15 +117,24 @@ LANES = {
         # Property tests of the other lanes run again, with as many examples as HYPOTHESIS_PROFILE says.
         Lane(
             "deep",
+            "random tests with more cases",
             workers=2,
             budget=3600,
             programs="basic",
             selection="deep or hypothesis",
+            is_on_request=True,
         ),
-        Lane("release", workers=2, budget=3600, programs="basic"),
+        Lane(
+            "release",
+            "stores, engines and expirations that take minutes",
+            workers=2,
+            budget=3600,
+            programs="basic",
+            is_on_request=True,
+        ),
     )
 }
-# The units of tests/scheduling.py, in its order.
+# The scopes of tests/scheduling.py, in its order.
 DISTRIBUTION = ("--dist", "loadscope", "--no-loadscope-reorder")
 OUTCOMES = ("passed", "failed", "skipped")
 
@@ -151,6 +175,8 @@ class Stage:
 
 
 class Process:
+    """A process with its output, its wall time, and the CPU time of it and its children."""
+
     def __init__(self, name: str, command: list[str], log: Path | None, env: dict[str, str]) -> None:
         self._name = name
         self._log = log
@@ -192,6 +218,8 @@ class Process:
 
 
 class Run:
+    """The stages of one run: installations, and lanes."""
+
     def __init__(self, directory: Path, arguments: argparse.Namespace) -> None:
         self._directory = directory
         self._arguments = arguments
@@ -212,8 +240,8 @@ class Run:
         for thread in threads:
             thread.start()
         for lane in lanes:
-            if lane not in background and self._is_installed(lane):
-                stage = self._start(lane)
+            if lane not in background and self._wait_for_programs(lane):
+                stage = self._start_lane(lane)
                 stage.wait()
                 stage.show()
         for thread in threads:
@@ -223,7 +251,7 @@ class Run:
         return self._report()
 
     def close(self) -> None:
-        """End what an interruption has left running, and show its output."""
+        """Terminate what an interruption has left running, and show its output."""
         for stage in (*self._installations.values(), *self._stages):
             if stage.is_running():
                 stage.terminate()
@@ -233,20 +261,22 @@ class Run:
         """Begin to install programs, and to write Spark's tables."""
         installer = [sys.executable, str(ROOT / "deploy" / "dev" / "components.py")]
         for group in dict.fromkeys(lane.programs for lane in lanes if lane.programs):
-            self._begin(group, f"installing {group}", [*installer, group])
-        if LANES["spark"] in lanes:
+            self._start_installation(group, f"installing {group}", [*installer, group])
+        # A selection of tests writes the tables that it uses.
+        if LANES["spark"] in lanes and not self._arguments.pytest:
             threading.Thread(target=self._write_tables, daemon=True).start()
 
     def _write_tables(self) -> None:
         # Spark needs Java. No lane waits for the tables: the first test that needs one does.
         if self._installations[LANES["spark"].programs].wait() == 0:
-            self._begin("tables", "writing Spark's tables", [str(PYTHON), "-m", "tests.oracles.fixtures"])
+            self._start_installation("tables", "writing Spark's tables", [str(PYTHON), "-m", "tests.oracles.fixtures"])
 
-    def _begin(self, name: str, title: str, command: list[str]) -> None:
+    def _start_installation(self, name: str, title: str, command: list[str]) -> None:
         log = self._directory / f"{name}-installation.log"
         self._installations[name] = Stage(title, 0, [Process(title, command, log, {})])
 
-    def _is_installed(self, lane: Lane) -> bool:
+    def _wait_for_programs(self, lane: Lane) -> bool:
+        """Wait until the programs of a lane are installed; return False, and report it, if that failed."""
         installation = self._installations.get(lane.programs)
         if installation is None:
             return True
@@ -261,10 +291,10 @@ class Run:
         return not failed
 
     def _run_in_background(self, lane: Lane) -> None:
-        if self._is_installed(lane):
-            self._start(lane, log=self._directory / f"{lane.name}.log").wait()
+        if self._wait_for_programs(lane):
+            self._start_lane(lane, log=self._directory / f"{lane.name}.log").wait()
 
-    def _start(self, lane: Lane, log: Path | None = None) -> Stage:
+    def _start_lane(self, lane: Lane, log: Path | None = None) -> Stage:
         arguments = self._arguments.pytest
         has_paths = any(re.match(r"(\./)?tests(/|$)", argument) for argument in arguments)
         selection = lane.selection or lane.name
@@ -348,15 +378,15 @@ class Run:
         if self._errors or arguments.pytest or arguments.without_system or arguments.coverage:
             say("durations are not recorded: that takes complete lanes without failures")
         else:
-            record({lane: each["units"] for lane, each in times.items()})
+            record({lane: each["scopes"] for lane, each in times.items()})
 
     def _times(self, stage: Stage) -> dict[str, Any]:
         """Return what the processes of a stage have reported."""
-        times: dict[str, Any] = {"durations": {}, "units": {}, "outcomes": Counter(), "failed": []}
+        times: dict[str, Any] = {"durations": {}, "scopes": {}, "outcomes": Counter(), "failed": []}
         for file in sorted(self._directory.glob(f"{stage.name}*.json")):
             report = json.loads(file.read_text())
             times["durations"] |= report["durations"]
-            times["units"] |= report["units"]
+            times["scopes"] |= report["scopes"]
             times["outcomes"] += Counter(report["outcomes"])
             times["failed"] += report["failed"]
         return times
@@ -398,13 +428,14 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def record(units: dict[str, dict[str, float]]) -> None:
-    """Write the durations of long units, by lane, and keep those of lanes that did not run."""
+def record(scopes: dict[str, dict[str, float]]) -> None:
+    """Write the durations of scopes, by lane, and keep those of lanes that did not run."""
     durations = json.loads(DURATIONS.read_text()) if DURATIONS.exists() else {}
-    for lane, took in units.items():
-        least = 1 if LANES[lane].is_sharded else WORTH_RECORDING
-        long = {unit: round(seconds) for unit, seconds in took.items() if seconds >= least}
-        durations[lane] = dict(sorted(long.items()))
+    for lane, took in scopes.items():
+        # A lane that is neither sharded nor distributed has no scopes.
+        if took:
+            least = WORTH_RECORDING if LANES[lane].is_sharded else 0
+            durations[lane] = {scope: round(took[scope]) for scope in sorted(took) if took[scope] >= least}
     DURATIONS.write_text(json.dumps(durations, indent=1) + "\n")
 
 

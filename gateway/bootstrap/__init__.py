@@ -235,7 +235,7 @@ class _Process:
         return await self._stack.enter_async_context(serve(self._metrics.registry, self._readiness))
 
     def watch_services(self) -> None:
-        """Begin to look at the services, and so to be ready: not before the edge listens."""
+        """Start the health checks that make the process ready. Call it after the edge listens."""
         self._stack.push_async_callback(_cancelled, asyncio.create_task(self._readiness.watch()))
 
     async def start_edge(self, channels: Mapping[ServiceName, aio.Channel]) -> str:

@@ -1,4 +1,4 @@
-"""Whether the services that a process needs answer."""
+"""Health of the services that a process needs."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from gateway.adapters.service_metrics import ServiceMetrics
 from gateway.bootstrap.services import WIRE_NAMES
 from gateway.config.schema import ServiceName
 
-# One replica that hangs is not a service that does: replicas take turns, so the next call meets another one.
+# A replica that hangs is not a service that hangs: another replica receives the next call.
 _TRIES: Final = 2
-# More than a look and the pause before it take, however busy the machine is: nobody looks any more.
+# The age from which a state counts as unknown: the task that checks has stopped.
 _STALE: Final = timedelta(seconds=15)
 _NO_ANSWER: Final = f"does not answer: {StatusCode.DEADLINE_EXCEEDED.name}"
-# The state of a service that was never reached, during start-up only.
-NOT_REACHED_YET: Final = "has not answered yet"
+# How the state of a service that was never reached begins, during start-up only.
+NOT_REACHED_YET: Final = "not reached yet"
 # What access by URLs and access by directories take besides the catalog.
 _MODES: Final = ((ServiceName.SNAPSHOT, ServiceName.PRESIGN), (ServiceName.VENDING,))
 
@@ -35,24 +35,27 @@ log = logging.getLogger(__name__)
 class CheckTimes:
     interval: timedelta = timedelta(seconds=1)
     timeout: timedelta = timedelta(seconds=2)
-    # Services that are deployed together come up together, so an edge first waits for all of them. Not for
-    # ever: when the services of one access mode are down, it serves the other one.
+    # Services that are deployed together come up together, so an edge first waits for all of them. After this,
+    # one access mode is enough.
     start_up: timedelta = timedelta(seconds=10)
 
 
 class Readiness:
-    """Asks each service's health over the channel that requests take, and shows who answers elsewhere."""
+    """The health of each service, checked periodically over the channels of requests.
+
+    Reachability of services in other processes is also exported as a metric.
+    """
 
     def __init__(
         self,
         channels: Mapping[ServiceName, aio.Channel],
-        elsewhere: Collection[ServiceName],
+        remote: Collection[ServiceName],
         metrics: ServiceMetrics,
         *,
         times: CheckTimes = CheckTimes(),  # noqa: B008  # frozen
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._elsewhere = elsewhere
+        self._remote = remote
         self._metrics = metrics
         self._times = times
         self._clock = clock
@@ -61,44 +64,46 @@ class Readiness:
         self._stubs: dict[ServiceName, Any] = {
             name: health_pb2_grpc.HealthStub(channel) for name, channel in channels.items()
         }
-        # What each answered last, and when.
-        self._seen: dict[ServiceName, tuple[str, float]] = {}
+        # The last state of each, and when it was checked.
+        self._states: dict[ServiceName, tuple[str, float]] = {}
 
     async def __call__(self) -> Mapping[str, str]:
-        """Return what each service answered when it was last looked at, without asking it.
+        """Return the last known state of each service, without a call.
 
-        Whoever asks does not wait long, and must not take a service that hangs for a process that does.
+        A prober waits briefly, and must not mistake a service that hangs for a process that hangs.
         """
-        return {name.value: self._last_seen(name) for name in self._stubs}
+        return {name.value: self._last_state(name) for name in self._stubs}
 
     async def watch(self) -> None:
-        """Look at each service again and again, beside each other: one that hangs holds up no other."""
+        """Check all services concurrently, until cancelled: one that hangs does not delay the others."""
         await asyncio.gather(*(self._watch(name) for name in self._stubs))
 
     async def _watch(self, name: ServiceName) -> None:
         while True:
             try:
-                self._see(name, await self._look(name))
+                self._note(name, await self._check_with_retry(name))
             except Exception:
-                log.exception("whether services answer cannot be found out")
+                log.exception("failed to check the health of a service", extra={"service": name.value})
             await asyncio.sleep(self._times.interval.total_seconds())
 
-    def _see(self, name: ServiceName, state: str) -> None:
-        self._seen[name] = state, self._clock()
+    def _note(self, name: ServiceName, state: str) -> None:
+        self._states[name] = state, self._clock()
         if state == OK:
             self._reached.add(name)
-        if name in self._elsewhere:
+        if name in self._remote:
             self._metrics.set_reachable(name.value, is_reachable=state == OK)
 
-    def _last_seen(self, name: ServiceName) -> str:
-        if name not in self._reached and self._clock() < self._start_up_until:
-            return NOT_REACHED_YET
-        if name not in self._seen:
-            return "does not answer"
-        state, at = self._seen[name]
-        return state if self._clock() - at <= _STALE.total_seconds() else "has not been asked for a while"
+    def _last_state(self, name: ServiceName) -> str:
+        if name not in self._states:
+            state = "does not answer"
+        else:
+            state, checked_at = self._states[name]
+            if self._clock() - checked_at > _STALE.total_seconds():
+                state = "not checked recently"
+        never_reached = name not in self._reached and self._clock() < self._start_up_until
+        return f"{NOT_REACHED_YET}: {state}" if never_reached else state
 
-    async def _look(self, name: ServiceName) -> str:
+    async def _check_with_retry(self, name: ServiceName) -> str:
         for _ in range(_TRIES):
             state = await self._check(name)
             if state != _NO_ANSWER:
@@ -115,13 +120,18 @@ class Readiness:
         return OK if serving else "does not serve"
 
 
+def is_starting(state: str) -> bool:
+    """True if a state is that of a service not reached since start-up began."""
+    return state.startswith(NOT_REACHED_YET)
+
+
 def missing(states: Mapping[str, str]) -> Sequence[str]:
     """Return the services that keep a process from being ready.
 
     During start-up that is every service not yet reached. Later, either access mode is enough: if the edge
     were not ready without one, both would be unavailable.
     """
-    is_starting = NOT_REACHED_YET in states.values()
+    is_starting_up = any(map(is_starting, states.values()))
     serves = any(all(states.get(name) == OK for name in mode) for mode in _MODES)
     has_catalog = states.get(ServiceName.CATALOG, OK) == OK
-    return () if serves and has_catalog and not is_starting else failing(states)
+    return () if serves and has_catalog and not is_starting_up else failing(states)

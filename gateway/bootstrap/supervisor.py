@@ -16,7 +16,7 @@ from gateway.adapters.ops_server import OK, serve_ops
 from gateway.adapters.shared_rate import new_memory
 from gateway.adapters.worker_link import Message, received
 from gateway.adapters.worker_metrics import WorkerMetrics
-from gateway.bootstrap.readiness import NOT_REACHED_YET, missing
+from gateway.bootstrap.readiness import is_starting, missing
 from gateway.bootstrap.signals import stop_signals
 from gateway.bootstrap.worker import Inheritance
 from gateway.config.schema import Config
@@ -63,14 +63,17 @@ def worst_states(reports: Iterable[Mapping[str, str]], *, has_started: bool = Fa
     """Return the worst state of each service over the workers' reports.
 
     A failure outranks start-up: a worker that restarts during an outage must not make the process unready.
-    After the process has started, a worker in start-up counts only if no other worker says more.
+    After the process has started, a worker in start-up counts only if no other worker reports a state.
     """
-    start_up = 0 if has_started else 2
-    ranks = {NOT_REACHED_YET: start_up, OK: 1}
+    def rank(state: str) -> int:
+        if is_starting(state):
+            return 0 if has_started else 2
+        return 1 if state == OK else 3
+
     states: dict[str, str] = {}
     for report in reports:
         for name, state in report.items():
-            if name not in states or ranks.get(state, 3) > ranks.get(states[name], 3):
+            if name not in states or rank(state) > rank(states[name]):
                 states[name] = state
     return states
 

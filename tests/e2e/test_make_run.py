@@ -128,8 +128,6 @@ def test_the_printed_snippets_read_a_table_its_changes_and_a_table_on_s3_with_th
 
 @pytest.mark.component(CURL)
 def test_the_printed_curl_line_lists_the_tables(demo):
-    if shutil.which("curl") is None:
-        pytest.skip("curl is not installed")
     line = demo.paragraph("curl -H")
     result = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True)
     assert '"ten_thousand_files"' in result.stdout
@@ -137,8 +135,6 @@ def test_the_printed_curl_line_lists_the_tables(demo):
 
 @pytest.mark.component(CURL, SEAWEEDFS)
 def test_the_printed_curl_line_gets_keys_for_a_directory(demo):
-    if shutil.which("curl") is None:
-        pytest.skip("curl is not installed")
     line = demo.paragraph("curl -X POST")
     result = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True)
     credentials = json.loads(result.stdout)["credentials"]

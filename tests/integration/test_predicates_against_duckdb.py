@@ -24,7 +24,6 @@ from tests.fakes.log_reader import FakeLogReader
 from tests.fakes.snapshot_metrics import FakeSnapshotMetrics
 from tests.oracles.predicate_tables import HAND, RandomTable, make_table, write_log
 from tests.oracles.predicate_trees import Predicate, make_predicates
-from tests.skipping import PROPERTY
 
 pytestmark = pytest.mark.component(DUCKDB, DELTALAKE)
 
@@ -71,7 +70,7 @@ def duckdb() -> Iterator[OfficialClient]:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-async def test_no_file_that_holds_a_matching_row_is_left_out(duckdb, tmp_path, group, record_property):
+async def test_no_file_that_holds_a_matching_row_is_left_out(duckdb, tmp_path, group):
     counts: Counts = {}
     for number in range(TABLES_IN_A_GROUP):
         table = make_table(group, number)
@@ -82,8 +81,6 @@ async def test_no_file_that_holds_a_matching_row_is_left_out(duckdb, tmp_path, g
         for predicate, files in zip(predicates, matching, strict=True):
             check(written, predicate, set(files), counts)
 
-    for label, found in counts.items():
-        record_property(PROPERTY, {"label": label, **found})
     total = sum(counts.values(), Counter())
     assert total["left out"] > LEAST_LEFT_OUT * total["without a match"], counts
     assert total["used"] > LEAST_USED * total["hints"], counts

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from gateway.errors import Unavailable
-from tests.components import CURL, ENVOY, NGINX
+from tests.components import ENVOY, NGINX
 from tests.contract.http.deployments import InProcess, fakes
-from tests.proxies.clients import READERS, Broken
+from tests.proxies.clients import READER_NAMES, READERS, Broken
 from tests.proxies.envoy import running_envoy
 from tests.proxies.gate import Gate
 from tests.proxies.nginx import running_nginx
@@ -118,8 +118,7 @@ def test_a_page_arrives_before_the_next_one_is_made(way: Way, listener: str, acc
     assert list(json.loads(stream.lines[0])) == ["protocol"]
 
 
-@pytest.mark.component(CURL)
-@pytest.mark.parametrize("client", READERS)
+@pytest.mark.parametrize("client", READER_NAMES)
 @pytest.mark.parametrize("listener", ["plain", "compressing"])
 def test_every_client_reads_a_whole_answer(way: Way, listener: str, client: str) -> None:
     # This one leaves it to its caller to make sense of what is compressed.
@@ -128,8 +127,7 @@ def test_every_client_reads_a_whole_answer(way: Way, listener: str, client: str)
     assert body.count(b"\n") == 2 + FILES
 
 
-@pytest.mark.component(CURL)
-@pytest.mark.parametrize("client", READERS)
+@pytest.mark.parametrize("client", READER_NAMES)
 @CASES
 def test_every_client_notices_that_an_answer_broke_off(
     way: Way, listener: str, accepted: str, client: str

@@ -43,7 +43,7 @@ def _parse() -> argparse.Namespace:
     run.add_argument("-j", dest="processes", type=int, default=2, help="mutants at a time")
     run.add_argument("--fresh", action="store_true", help="record coverage again and drop the results")
     run.add_argument("--only", nargs="+", metavar="ID", help="run these mutants, even if they have a result")
-    run.add_argument("--limit", type=int, help="stop after so many mutants")
+    run.add_argument("--limit", type=int, help="run at most this many mutants")
     summary = commands.add_parser("summary", help="print the summary of a run")
     for command in (run, summary):
         command.add_argument("--label", default="new", help="the name of the run, for its files in .mutants/")
@@ -74,11 +74,11 @@ def _run(arguments: argparse.Namespace, mutants: list[sample.Mutant]) -> list[sa
     current = [mutant for mutant in mutants if mutant not in stale]
     results = Results(_results_path(arguments.label))
     if arguments.only:
-        waiting = [mutant for mutant in current if mutant.id in arguments.only]
+        pending = [mutant for mutant in current if mutant.id in arguments.only]
     else:
-        waiting = [mutant for mutant in current if not results.is_done(mutant)]
+        pending = [mutant for mutant in current if not results.is_done(mutant)]
     _run_all(
-        Runner(tree, Recording(tree, recorded), arguments.processes), waiting[: arguments.limit], results
+        Runner(tree, Recording(tree, recorded), arguments.processes), pending[: arguments.limit], results
     )
     return current
 

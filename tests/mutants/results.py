@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.mutants.sample import Mutant
 
 
-class Outcome(StrEnum):
+class MutantStatus(StrEnum):
     KILLED = "killed"
     TIMEOUT = "timeout"
     SURVIVED = "survived"
@@ -21,7 +21,7 @@ class Outcome(StrEnum):
 
     @property
     def is_kill(self) -> bool:
-        return self in (Outcome.KILLED, Outcome.TIMEOUT)
+        return self in (MutantStatus.KILLED, MutantStatus.TIMEOUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Result:
     """The outcome of a mutant; `by` is the first test that failed, or what went wrong."""
 
     id: str
-    outcome: Outcome
+    outcome: MutantStatus
     by: str
     tests: int
     seconds: float
@@ -45,7 +45,7 @@ class Results:
         # The last line is incomplete if the run was killed while it wrote.
         entries = [json.loads(line) for line in lines if line.endswith("}")]
         self.by_id = {
-            entry["id"]: Result(**(entry | {"outcome": Outcome(entry["outcome"])})) for entry in entries
+            entry["id"]: Result(**(entry | {"outcome": MutantStatus(entry["outcome"])})) for entry in entries
         }
 
     def add(self, result: Result) -> None:
@@ -56,21 +56,21 @@ class Results:
     def is_done(self, mutant: Mutant) -> bool:
         """True if the mutant has a result; an error is tried again."""
         found = self.by_id.get(mutant.id)
-        return found is not None and found.outcome is not Outcome.ERROR
+        return found is not None and found.outcome is not MutantStatus.ERROR
 
 
 def summarise(mutants: Sequence[Mutant], results: Mapping[str, Result]) -> Iterator[str]:
     """Yield the lines of a summary: counts per package, then every mutant that no test killed."""
     done = [(mutant, results[mutant.id]) for mutant in mutants if mutant.id in results]
     counts = Counter((mutant.package, result.outcome) for mutant, result in done)
-    yield f"{'package':<20}" + "".join(f"{outcome:>13}" for outcome in Outcome)
+    yield f"{'package':<20}" + "".join(f"{outcome:>13}" for outcome in MutantStatus)
     for package in sorted({mutant.package for mutant, _ in done}):
-        yield f"{package:<20}" + "".join(f"{counts[package, outcome]:>13}" for outcome in Outcome)
+        yield f"{package:<20}" + "".join(f"{counts[package, outcome]:>13}" for outcome in MutantStatus)
     totals = Counter(result.outcome for _, result in done)
-    yield f"{'total':<20}" + "".join(f"{totals[outcome]:>13}" for outcome in Outcome)
+    yield f"{'total':<20}" + "".join(f"{totals[outcome]:>13}" for outcome in MutantStatus)
     kills = sum(result.outcome.is_kill for _, result in done)
     yield f"killed {kills} of {len(done)}; {len(mutants) - len(done)} of the sample have no result"
-    for outcome in (Outcome.TIMEOUT, Outcome.SURVIVED, Outcome.NOT_COVERED, Outcome.ERROR):
+    for outcome in (MutantStatus.TIMEOUT, MutantStatus.SURVIVED, MutantStatus.NOT_COVERED, MutantStatus.ERROR):
         found = [(mutant, result) for mutant, result in done if result.outcome is outcome]
         if found:
             yield f"\n{outcome}:"

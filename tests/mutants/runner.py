@@ -1,4 +1,4 @@
-"""Runs mutants against the tests that can see them, several at a time, and appends each result to a file."""
+"""Runs mutants against the tests that cover them, several at a time, and appends each result to a file."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from typing import Any, Final
 
 from tests.mutants.operators import SourceFile
 from tests.mutants.recording import Recording, module_of, pytest_command, pytest_environment
-from tests.mutants.results import Outcome, Result
+from tests.mutants.results import MutantStatus, Result
 from tests.mutants.sample import Mutant
+from tests.ports import FIRST_PORT, LAST_PORT
 
 # Generous: on a busy machine a slow test must not look like an endless loop.
 _TIMEOUT_SECONDS: Final = 180.0
@@ -28,8 +29,6 @@ _TIMEOUT_FACTOR: Final = 10.0
 # What runs first and kills most mutants, so that few processes collect all files that were selected.
 _FIRST_FILES: Final = 4
 _FIRST_SECONDS: Final = 3.0
-_FIRST_PORT: Final = 10000
-_PORTS: Final = 12768
 _NO_TESTS_COLLECTED: Final = 5
 
 
@@ -38,7 +37,7 @@ class MutantNotRun(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Ran:
+class _TestRun:
     killed_by: str | None = None
     is_timeout: bool = False
 
@@ -74,23 +73,23 @@ class Runner:
         assert site is not None, "stale mutants are not run"
         tests = self._recording.select(mutant.file, site)
         code = marshal.dumps(source.mutate(site, str(self._tree / mutant.file)))
-        outcome, by = Outcome.NOT_COVERED, ""
+        outcome, by = MutantStatus.NOT_COVERED, ""
         for stage in _stages(tests, self._recording):
             try:
                 ran = self._run_tests(mutant, code, stage)
             except MutantNotRun as exc:
-                outcome, by = Outcome.ERROR, str(exc)
+                outcome, by = MutantStatus.ERROR, str(exc)
                 break
-            outcome, by = Outcome.SURVIVED, ran.killed_by or ""
+            outcome, by = MutantStatus.SURVIVED, ran.killed_by or ""
             if ran.is_timeout or ran.killed_by is not None:
-                outcome = Outcome.TIMEOUT if ran.is_timeout else Outcome.KILLED
+                outcome = MutantStatus.TIMEOUT if ran.is_timeout else MutantStatus.KILLED
                 break
         seconds = round(time.monotonic() - start, 1)
         return Result(
             id=mutant.id, outcome=outcome, by=by, tests=len(tests), seconds=seconds, line=site.first_line
         )
 
-    def _run_tests(self, mutant: Mutant, code: bytes, tests: Sequence[str]) -> _Ran:
+    def _run_tests(self, mutant: Mutant, code: bytes, tests: Sequence[str]) -> _TestRun:
         seconds = sum(map(self._recording.seconds.__getitem__, tests))
         with tempfile.TemporaryDirectory(prefix="mutant-") as name, self._slot() as slot:
             folder = Path(name)
@@ -112,8 +111,8 @@ class Runner:
 
     def _run_pytest(self, folder: Path, slot: int, tests: Sequence[str], timeout: float) -> int | None:
         """Return pytest's exit status; None if it timed out."""
-        ports = _PORTS // self._processes
-        first = _FIRST_PORT + slot * ports
+        ports = (LAST_PORT - FIRST_PORT + 1) // self._processes
+        first = FIRST_PORT + slot * ports
         environment = pytest_environment(
             MUTANT_JOB=str(folder / "job"),
             # Examples that one mutant fails on are not tried on the next.
@@ -170,14 +169,14 @@ def _stages(tests: Sequence[str], recording: Recording) -> list[Sequence[str]]:
     return [tests] if tests else []
 
 
-def _judge(status: int | None, outcome: dict[str, Any], output: str) -> _Ran:
+def _judge(status: int | None, outcome: dict[str, Any], output: str) -> _TestRun:
     if not outcome["loaded"]:
         raise MutantNotRun(f"the mutated module was not imported: {output[-500:]}")
     if status is None:
-        return _Ran(is_timeout=True)
+        return _TestRun(is_timeout=True)
     if status == _NO_TESTS_COLLECTED:
         raise MutantNotRun("no selected test was collected; record the coverage again")
-    return _Ran(killed_by=(outcome["failed"] or f"pytest's exit status {status}") if status else None)
+    return _TestRun(killed_by=(outcome["failed"] or f"pytest's exit status {status}") if status else None)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -9,7 +9,10 @@ from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 import aiohttp
+import pytest
 import requests
+
+from tests.components import CURL
 
 _PATIENCE = 60
 # A part of the answer was missing, or the connection was reset.
@@ -78,3 +81,7 @@ READERS: Mapping[str, Callable[[str, Mapping[str, str]], bytes]] = {
     "aiohttp": read_with_aiohttp,
     "curl": read_with_curl,
 }
+# Test parameters.
+READER_NAMES = [
+    pytest.param(name, marks=[pytest.mark.component(CURL)] if name == "curl" else []) for name in READERS
+]

@@ -36,7 +36,6 @@ NAMES = {
     for name, value in vars(components).items()
     if name.isupper() and not name.startswith("_") and isinstance(value, str)
 }
-SKIPPED = ("test_x.py", 1, "Skipped: curl is not installed")
 
 
 def item(nodeid, *names):
@@ -67,19 +66,14 @@ def test_tests_that_passed_are_counted_for_each_component_they_name():
     lines = summary(
         [item("a", CLIENT, SPLIT), item("b", CLIENT)], [report("a", "passed"), report("b", "passed")]
     )
-    assert lines[CLIENT].endswith(". ran (2 tests)")
-    assert lines[SPLIT].endswith(". ran (1 test)")
+    assert lines[CLIENT].endswith(". 2 tests passed")
+    assert lines[SPLIT].endswith(". 1 test passed")
 
 
 def test_failures_are_told_apart_also_those_of_a_fixture():
     items = [item("a", BUF), item("b", BUF), item("c", BUF)]
     lines = summary(items, [report("a", "passed"), report("b", "failed"), report("c", "failed", "setup")])
-    assert lines[BUF].endswith("ran (1 test passed, 2 failed)")
-
-
-def test_a_skipped_component_did_not_run_for_the_reason_given():
-    lines = summary([item("a", CURL)], [report("a", "skipped", "setup", SKIPPED)])
-    assert lines[CURL].endswith("did not run: curl is not installed")
+    assert lines[BUF].endswith(". 1 test passed, 2 failed")
 
 
 def test_component_that_no_test_of_the_run_uses_has_no_line():

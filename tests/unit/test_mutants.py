@@ -12,7 +12,7 @@ from tests.cases import each_case
 from tests.mutants import sample
 from tests.mutants.operators import SourceFile
 from tests.mutants.recording import Recording, record
-from tests.mutants.results import Outcome, Result, Results, compare, summarise
+from tests.mutants.results import MutantStatus, Result, Results, compare, summarise
 from tests.mutants.runner import Runner, find_stale
 from tests.mutants.sample import Mutant
 
@@ -140,7 +140,7 @@ def test_draw_is_reproducible(tmp_path: Path) -> None:
     assert len({mutant.scope for mutant in drawn}) == 3
 
 
-def _result(mutant: Mutant, outcome: Outcome) -> Result:
+def _result(mutant: Mutant, outcome: MutantStatus) -> Result:
     return Result(id=mutant.id, outcome=outcome, by="", tests=1, seconds=1.0, line=5)
 
 
@@ -148,8 +148,8 @@ def test_results_are_read_again_but_errors_and_incomplete_lines_are_not_done(tmp
     path = tmp_path / "results.jsonl"
     done, failed, cut = (_mutant(_SOURCE, operator) for operator in ("comparison", "integer", "string"))
     results = Results(path)
-    results.add(_result(done, Outcome.KILLED))
-    results.add(_result(failed, Outcome.ERROR))
+    results.add(_result(done, MutantStatus.KILLED))
+    results.add(_result(failed, MutantStatus.ERROR))
     with path.open("a", encoding="utf-8") as file:
         file.write(f'{{"id": "{cut.id}", "outc')
     again = Results(path)
@@ -158,9 +158,9 @@ def test_results_are_read_again_but_errors_and_incomplete_lines_are_not_done(tmp
 
 def test_comparison_names_the_mutants_that_one_run_kills_alone() -> None:
     mutants = [_mutant(_SOURCE, operator) for operator in ("comparison", "integer", "string")]
-    old = dict(zip((m.id for m in mutants), (Outcome.KILLED, Outcome.SURVIVED, Outcome.TIMEOUT), strict=True))
+    old = dict(zip((m.id for m in mutants), (MutantStatus.KILLED, MutantStatus.SURVIVED, MutantStatus.TIMEOUT), strict=True))
     new = dict(
-        zip((m.id for m in mutants), (Outcome.NOT_COVERED, Outcome.KILLED, Outcome.KILLED), strict=True)
+        zip((m.id for m in mutants), (MutantStatus.NOT_COVERED, MutantStatus.KILLED, MutantStatus.KILLED), strict=True)
     )
     by_id = {mutant.id: mutant for mutant in mutants}
     runs = [{id_: _result(by_id[id_], outcome) for id_, outcome in run.items()} for run in (old, new)]
@@ -224,10 +224,10 @@ def test_run_of_a_tree_kills_what_its_tests_check_and_nothing_else(tmp_path: Pat
         for site in SourceFile(_SOURCE).sites
     }
     expected = {
-        ("is_allowed", "comparison", "count < MOST"): Outcome.KILLED,
-        ("<module>", "integer", "11"): Outcome.KILLED,
-        ("describe", "comparison", "count <= 3"): Outcome.SURVIVED,
-        ("unused", "comparison", "count != 1"): Outcome.NOT_COVERED,
+        ("is_allowed", "comparison", "count < MOST"): MutantStatus.KILLED,
+        ("<module>", "integer", "11"): MutantStatus.KILLED,
+        ("describe", "comparison", "count <= 3"): MutantStatus.SURVIVED,
+        ("unused", "comparison", "count != 1"): MutantStatus.NOT_COVERED,
     }
     runner = Runner(tmp_path, Recording(tmp_path, tmp_path / "recorded"), processes=2)
     found = {result.id: result for result in runner.run([mutants[key] for key in expected])}

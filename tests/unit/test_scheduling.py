@@ -11,7 +11,7 @@ import pytest
 
 from deploy.dev.lanes import DISTRIBUTION
 from tests.repository import ROOT
-from tests.scheduling import assign_shards
+from tests.scheduling import DURATIONS, assign_shards
 
 # Starts pytest with two workers.
 pytestmark = pytest.mark.slow
@@ -98,14 +98,20 @@ def test_failed_test_is_reported_by_its_own_name(output):
     assert "FAILED tests/inner/test_store.py::test_store[gcs-3] - " in output
 
 
-def test_durations_are_recorded_by_unit(output, directory):
+def test_durations_are_recorded_by_scope(output, directory):
     assert output
-    assert json.loads((directory / "times.json").read_text())["units"].keys() == {
+    assert json.loads((directory / "times.json").read_text())["scopes"].keys() == {
         "tests/inner",
         "tests/inner/test_store.py",
         "tests/inner/test_store.py store=0",
         "tests/inner/test_store.py store=1",
     }
+
+
+def test_recorded_scopes_exist():
+    lanes = json.loads(DURATIONS.read_text())
+    recorded = {scope.partition(" ")[0] for scopes in lanes.values() for scope in scopes}
+    assert [path for path in sorted(recorded) if not (ROOT / path).exists()] == []
 
 
 def test_shards_take_about_the_same_time():

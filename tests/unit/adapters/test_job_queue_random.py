@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.adapters.job_queue import StateJobQueue
@@ -183,13 +183,6 @@ class World:
 
 @given(st.integers(min_value=0, max_value=2**32))
 def test_whatever_was_acknowledged_is_done_and_no_job_has_two_leases(seed):
-    asyncio.run(_play(seed))
-
-
-@pytest.mark.deep
-@settings(max_examples=5000)
-@given(st.integers(min_value=0, max_value=2**32))
-def test_whatever_was_acknowledged_is_done_and_no_job_has_two_leases_for_longer(seed):
     asyncio.run(_play(seed))
 
 

@@ -140,6 +140,7 @@ async def test_edge_that_starts_is_ready_once_it_has_reached_every_service():
         await eventually_async(partial(edge.reaches, "catalog", "vending"))
         edge.now = 9.9
         assert await edge.missing() == ("presign", "snapshot")
+        assert (await edge.readiness())["presign"] == "not reached yet: does not answer: NOT_FOUND"
         await edge.serve("Snapshot", "Presign")
         await eventually_async(partial(edge.reaches, "catalog", "vending", "snapshot", "presign"))
         assert await edge.missing() == ()
@@ -240,7 +241,7 @@ async def test_what_was_seen_long_ago_does_not_count():
     now = 14.0
     assert await is_ready()
     now = 16.0
-    assert await readiness() == {"vending": "has not been asked for a while"}
+    assert await readiness() == {"vending": "not checked recently"}
 
 
 class Edge:

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
-from gateway.bootstrap.readiness import NOT_REACHED_YET
 from gateway.bootstrap.supervisor import pause_after, worst_states
 from tests.cases import each_case
+
+STARTING = "not reached yet: does not answer: UNAVAILABLE"
 
 
 @each_case(("deaths", "seconds"), [(1, 0.1), (2, 0.2), (5, 1.6), (7, 6.4), (8, 10), (20, 10), (100_000, 10)])
@@ -16,10 +17,10 @@ def test_pauses_grow_up_to_a_limit(deaths, seconds):
         (("ok", "ok"), "ok"),
         (("ok", "does not serve"), "does not serve"),
         (("does not serve", "ok"), "does not serve"),
-        (("ok", NOT_REACHED_YET), NOT_REACHED_YET),
-        (("does not serve", NOT_REACHED_YET), "does not serve"),
-        ((NOT_REACHED_YET, "does not serve"), "does not serve"),
-        ((NOT_REACHED_YET, "ok"), NOT_REACHED_YET),
+        (("ok", STARTING), STARTING),
+        (("does not serve", STARTING), "does not serve"),
+        ((STARTING, "does not serve"), "does not serve"),
+        ((STARTING, "ok"), STARTING),
     ],
 )
 def test_worst_state_of_two_workers(reported, worst):
@@ -29,10 +30,10 @@ def test_worst_state_of_two_workers(reported, worst):
 @each_case(
     ("reported", "worst"),
     [
-        (("ok", NOT_REACHED_YET), "ok"),
-        ((NOT_REACHED_YET, "ok"), "ok"),
-        ((NOT_REACHED_YET, NOT_REACHED_YET), NOT_REACHED_YET),
-        ((NOT_REACHED_YET, "does not serve"), "does not serve"),
+        (("ok", STARTING), "ok"),
+        ((STARTING, "ok"), "ok"),
+        ((STARTING, STARTING), STARTING),
+        ((STARTING, "does not serve"), "does not serve"),
         (("ok", "does not serve"), "does not serve"),
     ],
 )
