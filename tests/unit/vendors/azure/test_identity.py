@@ -15,9 +15,9 @@ from azure.identity.aio import (
 )
 
 from gateway.errors import Unavailable
+from tests.background import finish_background
 from tests.cases import each_case
 from tests.unit.vendors.azure.doubles import NOON, FakeClock
-from tests.unit.vendors.background import finish_background
 from vendors.azure.config import parse
 from vendors.azure.identity import STORAGE_SCOPE, Tokens, open_credential
 
