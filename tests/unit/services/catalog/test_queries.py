@@ -158,17 +158,15 @@ async def test_what_has_expired_is_deleted_in_passing(queries, state, clock):
     assert f"queries/{new.id}.json" in state.entries
 
 
-async def test_sweeps_go_on_where_the_last_one_ended_until_all_was_looked_at(
-    queries, state, clock, monkeypatch
-):
-    monkeypatch.setattr("gateway.services.catalog.queries._PAGE", 2)
-    monkeypatch.setattr("gateway.services.catalog.queries._MOST_SWEPT", 4)
-    young = [f"queries/{number:032}.json" for number in range(10)]
+async def test_sweeps_go_on_where_the_last_one_ended_until_all_was_looked_at(queries, state, clock):
+    # One sweep looks at 10,000.
+    young = [f"queries/{number:032}.json" for number in range(25_000)]
     old = [f"queries/a{number:031}.json" for number in range(3)]
     state.entries |= dict.fromkeys(young, (b"", NOON))
     state.entries |= {key: (b"", NOON - LIFE - timedelta(hours=2)) for key in old}
 
-    for _ in range(4):
+    for _ in range(3):
+        assert set(old) <= set(state.entries)
         await queries.begin("ann", NAME, b"{}", "k", NOON)
         await finish_background()
         clock.now += SWEEP_SOON
