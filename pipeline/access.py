@@ -68,14 +68,15 @@ def _forget(session: SparkSession, changed: set[str], *, is_local: bool) -> None
     assert java is not None  # noqa: S101 -- a session has a JVM
     if is_local:
         hadoop = session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
-        for bucket in sorted(set(_buckets(changed))):
+        for bucket in sorted(set(bucket_names(changed))):
             place = java.java.net.URI(f"s3a://{bucket}/")
             java.org.apache.hadoop.fs.FileSystem.get(place, hadoop).close()
     # A snapshot reads its log with the settings that it was first asked for with.
     java.org.apache.spark.sql.delta.DeltaLog.clearCache()
 
 
-def _buckets(names: set[str]) -> Iterator[str]:
-    for name in names:
+def bucket_names(settings: set[str]) -> Iterator[str]:
+    """Yield the bucket of each S3A setting that is specific to a bucket."""
+    for name in settings:
         if found := _BY_BUCKET.fullmatch(name):
             yield found["bucket"]

@@ -99,7 +99,7 @@ def main(options: str, directory: Path) -> None:
     _work(spark, directory)
     spark.stop()
     # The JVM exits when its input ends.
-    gateway: Any = SparkContext._gateway
+    gateway: Any = SparkContext._gateway  # noqa: SLF001 -- only it knows the JVM's process
     jvm = gateway.proc
     jvm.stdin.close()
     jvm.wait()

@@ -85,14 +85,14 @@ def assign_shards(seconds: Mapping[Path, float], number: int) -> dict[Path, int]
 
 def scope_of(item: Any) -> str:
     """Return the package or module of a test, with the parameters of the fixtures of that scope."""
-    fixtures = item._fixtureinfo.name2fixturedefs.values()
+    fixtures = item._fixtureinfo.name2fixturedefs.values()  # noqa: SLF001 -- pytest has no public way to scopes
     scopes = {definitions[-1].scope for definitions in fixtures}
     module: str = item.nodeid.partition("::")[0]
     place = module.rpartition("/")[0] if "package" in scopes else module
     callspec = getattr(item, "callspec", None)
     if callspec is None:
         return place
-    wide = [name for name, scope in callspec._arg2scope.items() if scope.value in ("package", "module")]
+    wide = [name for name, scope in callspec._arg2scope.items() if scope.value in ("package", "module")]  # noqa: SLF001
     return " ".join([place, *(f"{name}={callspec.indices[name]}" for name in sorted(wide))])
 
 

@@ -23,7 +23,7 @@ from vendors.boto_options import KeysOptions, ProfileOptions
 
 _HOME_FILES: Final = {"credentials_file": "~/.aws/credentials", "config_file": "~/.aws/config"}
 # A profile that holds nothing must not end with what the machine happens to be.
-_AMBIENT: Final = frozenset({"env", "ec2-credentials-file", "boto-config", "container-role", "iam-role"})
+AMBIENT: Final = frozenset({"env", "ec2-credentials-file", "boto-config", "container-role", "iam-role"})
 
 
 def chain_session() -> Any:
@@ -105,7 +105,7 @@ class ProfileCredentials:
     def load(self) -> Any:
         """Return the credentials of the profile as it is now."""
         resolver = create_credential_resolver(_isolated(profile=self._options.name, **self._files))
-        for name in _AMBIENT & {provider.METHOD for provider in resolver.providers}:
+        for name in AMBIENT & {provider.METHOD for provider in resolver.providers}:
             resolver.remove(name)
         credentials = resolver.load_credentials()
         if credentials is None:

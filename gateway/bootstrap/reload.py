@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -16,8 +17,6 @@ from gateway.config.schema import Config, RateConfig
 from gateway.domain.rate import Rate
 from gateway.errors import GatewayError
 
-_INTERVAL: Final = 2.0
-_SETTLING: Final = 0.2
 # What every process takes up as it runs; the rest is read once.
 _LIVE: Final = frozenset({"shares", "recipients", "principals", "authorization", "storages", "limits"})
 
@@ -25,6 +24,14 @@ _LIVE: Final = frozenset({"shares", "recipients", "principals", "authorization",
 Signature = tuple[int, int, int] | None
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchTimes:
+    """How often a file is looked at, and for how long it must stay unchanged before it is read."""
+
+    interval: timedelta = timedelta(seconds=2)
+    settling: timedelta = timedelta(milliseconds=200)
 
 
 class Reloader:
@@ -38,12 +45,14 @@ class Reloader:
         file: Path,
         apply: Callable[[Config], Awaitable[str]],
         metrics: PrometheusMetrics,
+        times: WatchTimes = WatchTimes(),  # noqa: B008  # frozen
     ) -> None:
         self._config = config
         self._source = source
         self._file = file
         self._apply = apply
         self._metrics = metrics
+        self._times = times
         self._asked = asyncio.Event()
 
     def ask(self) -> None:
@@ -57,7 +66,7 @@ class Reloader:
             await self.reload()
         while True:
             try:
-                async with asyncio.timeout(_INTERVAL):
+                async with asyncio.timeout(self._times.interval.total_seconds()):
                     await self._asked.wait()
             except TimeoutError:
                 pass
@@ -79,7 +88,7 @@ class Reloader:
     async def _settled(self, signature: Signature) -> Signature:
         """Return the file's signature once it stays the same: not everybody replaces a file as a whole."""
         while True:
-            await asyncio.sleep(_SETTLING)
+            await asyncio.sleep(self._times.settling.total_seconds())
             now = await asyncio.to_thread(file_signature, self._file)
             if now == signature:
                 return now

@@ -59,7 +59,7 @@ def dispatch(
     ``on_import`` is called before the command runs, when its module is imported.
     """
     try:
-        args = _parse(arguments)
+        args = parse_arguments(arguments)
         on_import()
         status: int = args.run(args, env)
     except ConfigError as exc:
@@ -77,7 +77,8 @@ def dispatch(
     return status
 
 
-def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """Return the parsed arguments of a command; raise ``ConfigError`` if there is no such command."""
     # Who gives no command wants to know which there are.
     given = list(arguments) or ["--help"]
     if not given[0].startswith("-") and given[0] not in COMMANDS:

@@ -64,8 +64,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, env: Mapping[str, str]) -> int:
     config = load(args.config, env).config
-    entries = _chosen(config, args.storage, args.at)
-    verifier = Verifier(config=config, at=args.at, outside=_assigned(args.outside, entries, args.at))
+    entries = select_storages(config, args.storage, args.at)
+    verifier = Verifier(config=config, at=args.at, outside=assign_outside(args.outside, entries, args.at))
     report = asyncio.run(verifier.verify(entries))
     print(report.to_json() if args.format == "json" else report.to_text())
     return report.exit_status
@@ -124,7 +124,11 @@ class Verifier:
         )
 
 
-def _chosen(config: Config, names: Sequence[str], at: Location | None) -> list[StorageConfig]:
+def select_storages(config: Config, names: Sequence[str], at: Location | None) -> list[StorageConfig]:
+    """Return the storages to verify; raise ``ConfigError`` if there are none.
+
+    Without names these are all storages, and with ``at`` only the one of that directory.
+    """
     entries = choose_storages(config, names)
     if not entries:
         message = "the configuration names no storages, so no credentials are issued: add storages: to it"
@@ -137,10 +141,10 @@ def _chosen(config: Config, names: Sequence[str], at: Location | None) -> list[S
     return [entry]
 
 
-def _assigned(
+def assign_outside(
     outside: Sequence[Location], entries: Sequence[StorageConfig], at: Location | None
 ) -> dict[str, list[Location]]:
-    """Return each directory with its storage; raise ``ConfigError`` for one that cannot be tried."""
+    """Return the directories by their storage's name; raise ``ConfigError`` for one that cannot be tried."""
     assigned: dict[str, list[Location]] = {}
     for location in dict.fromkeys(outside):
         entry = _longest(entries, location)

@@ -69,6 +69,11 @@ class ProcessRunner:
         self._env = dict(env)
         self._process: _RunnerProcess | None = None
 
+    @property
+    def has_process(self) -> bool:
+        """True if the process of the last run is still alive, so that the next run uses it."""
+        return self._process is not None and self._process.is_alive
+
     async def run(self, order: Order, tell: Callable[[Progress], None]) -> Mapping[str, Any]:
         asked = order.plan.get("parameters") or {}
         hide = Redaction(
@@ -78,7 +83,7 @@ class ProcessRunner:
         try:
             return await process.ask(order, tell, hide)
         except RunFailed:
-            if not process.is_alive:
+            if not self.has_process:
                 await self.close()
             raise
         except BaseException:

@@ -29,7 +29,7 @@ def refresh(spark: SparkSession, plan: ViewPlan, progress: Progress) -> ViewResu
     progress("looking at the sources", 0, _STEPS)
     states = {source.name: latest(spark, source) for source in plan.sources}
     return (
-        _unchanged(plan, states)
+        unchanged(plan, states)
         or _appended(spark, plan, states, progress)
         or _made_anew(spark, plan, states, progress)
     )
@@ -67,7 +67,8 @@ def _is_forgotten(spark: SparkSession, url: str, before_ms: int) -> bool:
     return True
 
 
-def _unchanged(plan: ViewPlan, states: States) -> ViewResult | None:
+def unchanged(plan: ViewPlan, states: States) -> ViewResult | None:
+    """Return the result of a refresh that finds nothing to do; None if there is something to do."""
     if plan.timed or plan.current is None or plan.current.sources != states:
         return None
     return _nothing_new(plan.current, states)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from aiohttp import ClientSession, DummyCookieJar
 from yarl import URL
 
-from gateway.adapters.vendors import find_vendor
 from gateway.domain.location import Location, parse_location
 from gateway.ports import Storage, StorageSettings
 from tests.contract.vendor import Fetched
 from tests.doubles.gcp import GoogleCloud
 from tests.doubles.gcp_identity import ServiceAccount
 from tests.fakes.sessions import FakeSessions
+from vendors.gcp import GcpVendor
 
 BUCKET = "lake"
 # It may write, too: it is the signature that does not let a URL do so.
@@ -44,10 +44,14 @@ class GcpUrlHarness:
 
 
 @asynccontextmanager
-async def opened_to_sign(cloud: GoogleCloud, options: Mapping[str, object]) -> AsyncIterator[GcpUrlHarness]:
+async def opened_to_sign(
+    cloud: GoogleCloud,
+    options: Mapping[str, object],
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+) -> AsyncIterator[GcpUrlHarness]:
     """Open a storage on the double, in a process that signs."""
     cloud.storage.make_bucket(BUCKET)
-    vendor, prefix = find_vendor("gcp"), parse_location(f"gs://{BUCKET}")
+    vendor, prefix = GcpVendor(sleep), parse_location(f"gs://{BUCKET}")
     options = {"storageEndpoint": cloud.origin, "iamEndpoint": cloud.origin, **options}
     assert vendor.check(options) == []
     assert vendor.check_url(options, prefix) == []

@@ -144,22 +144,19 @@ def impersonating(gcp) -> dict[str, object]:
 
 
 class TestByGoogle(GcpSignerContract):
-    @pytest_asyncio.fixture
-    async def harness(self, gcp, impersonating) -> AsyncIterator[GcpUrlHarness]:
-        async with opened_to_sign(gcp, impersonating) as harness:
-            yield harness
-
     @pytest.fixture
-    def waits(self, harness) -> list[float]:
-        """Have the time pass at once that the gateway waits for, and return how long that was, each time."""
-        waits: list[float] = []
+    def waits(self) -> list[float]:
+        """How many seconds the gateway has waited, each time."""
+        return []
 
+    @pytest_asyncio.fixture
+    async def harness(self, gcp, impersonating, waits) -> AsyncIterator[GcpUrlHarness]:
         async def sleep(seconds: float) -> None:
             waits.append(seconds)
-            harness.cloud.clock.offset += timedelta(seconds=seconds)
+            gcp.clock.offset += timedelta(seconds=seconds)
 
-        harness.storage.signer._blobs._pause._sleep = sleep
-        return waits
+        async with opened_to_sign(gcp, impersonating, sleep) as harness:
+            yield harness
 
     async def test_files_are_signed_in_batches_and_each_once(self, harness):
         names = [f"part-{number}" for number in range(250)]

@@ -48,7 +48,7 @@ def _serve(request_id: str, request: dict[str, Any]) -> None:
             request_id, event="error", message=plan["error"].format(**request["access"]), retry=plan["retry"]
         )
         return
-    result = {"pid": os.getpid(), "echo": plan.get("echo"), "env": sorted(os.environ)}
+    result = {"pid": os.getpid(), "echo": plan.get("echo"), "env": dict(os.environ)}
     _say("another", event="result", result={"not": "ours"})
     _say(request_id, event="result", result=result)
 

@@ -80,8 +80,7 @@ def narrowed(cloud, source, expression=None, permissions=(f"inRole:{VIEWER}",)):
         availability_condition=downscoped.AvailabilityCondition(expression or condition()),
     )
     credentials = downscoped.Credentials(source, downscoped.CredentialAccessBoundary([rule]))
-    # The library has the address built in.
-    credentials._sts_client = sts.Client(cloud.sts_url)
+    credentials._sts_client = sts.Client(cloud.sts_url)  # noqa: SLF001 -- the library has the address built in
     return credentials
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from azure.core.exceptions import AzureError
-from azure.core.pipeline.transport import AioHttpTransport
+from azure.core.pipeline.transport import AioHttpTransport, AsyncHttpTransport
 from azure.identity.aio import (
     ClientSecretCredential,
     DefaultAzureCredential,
@@ -63,12 +63,17 @@ class SdkCredential(Protocol):
 OpenCredential = Callable[[AzureOptions, AsyncExitStack], Awaitable[SdkCredential]]
 
 
-async def open_credential(options: AzureOptions, stack: AsyncExitStack) -> SdkCredential:
-    """Return the SDK's credential for the identity that is named; the stack closes it."""
-    common: dict[str, Any] = {}
-    if options.ca_file:
+async def open_credential(
+    options: AzureOptions, stack: AsyncExitStack, transport: AsyncHttpTransport[Any, Any] | None = None
+) -> SdkCredential:
+    """Return the SDK's credential for the identity that is named; the stack closes it.
+
+    Its requests take the given transport; without one, a transport of their own.
+    """
+    if transport is None and options.ca_file:
         session = await stack.enter_async_context(open_session(options.ca_file, auto_decompress=False))
-        common["transport"] = AioHttpTransport(session=session, session_owner=False)
+        transport = AioHttpTransport(session=session, session_owner=False)
+    common: dict[str, Any] = {} if transport is None else {"transport": transport}
     credential: AbstractAsyncContextManager[SdkCredential] = await _credential(options, common)
     return await stack.enter_async_context(credential)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from functools import partial
@@ -29,6 +29,9 @@ class GcpVendor:
     """Reads, signs and issues."""
 
     schemes = frozenset({"gs"})
+
+    def __init__(self, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
+        self._sleep = sleep
 
     def check(self, options: Mapping[str, object]) -> Sequence[OptionFault]:
         return check(options)
@@ -60,7 +63,12 @@ class GcpVendor:
                 identity = Identity(options, transport, settings.clock)
                 store = await asyncio.to_thread(open_store, options, bucket, identity)
                 signers = Signers(
-                    options=options, identity=identity, transport=transport, call=call, clock=settings.clock
+                    options=options,
+                    identity=identity,
+                    transport=transport,
+                    call=call,
+                    clock=settings.clock,
+                    sleep=self._sleep,
                 )
                 yield Storage(
                     name=settings.name,

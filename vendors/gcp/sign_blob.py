@@ -56,14 +56,14 @@ class SignBlob:
         call: Call,
         url: str,
         clock: Clock,
-        pause: Pause | None = None,
+        pause: Pause,
     ) -> None:
         self.account = account
         self._token = token
         self._call = call
         self._url = url
         self._clock = clock
-        self._pause = pause or Pause(clock)
+        self._pause = pause
         self._batches = ProviderTurns(_MOST_BATCHES)
         self._calls = ProviderTurns(_MOST_CALLS)
         self._unfinished = Unfinished()

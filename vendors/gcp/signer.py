@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,6 +13,7 @@ from vendors.gcp.chain_signer import ChainSigner, find_signer
 from vendors.gcp.config import Account, GcpOptions, HmacOptions, ServiceAccountOptions
 from vendors.gcp.hmac_signer import HmacSigner
 from vendors.gcp.identity import Identity, Transport
+from vendors.gcp.pause import Pause
 from vendors.gcp.rsa_signer import RsaSigner
 from vendors.gcp.service_key import KeyReader, ServiceKey
 from vendors.gcp.sign_blob import SignBlob
@@ -28,6 +30,7 @@ class Signers:
     transport: Transport
     call: Call
     clock: Clock
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
 
     def by_options(self) -> Signer | None:
         """Return the signer that the options mean; None when they do not say whom to sign as."""
@@ -55,6 +58,7 @@ class Signers:
             call=self.call,
             url=self.options.iam_url,
             clock=self.clock,
+            pause=Pause(self.clock, self.sleep),
         )
         return BlobSigner(blobs=blobs, place=self._place)
 

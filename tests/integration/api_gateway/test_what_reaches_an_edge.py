@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import ssl
+import socket
 
 import pytest
 
@@ -152,12 +152,12 @@ def test_recipients_are_offered_http_2_over_tls_1_3(
 ) -> None:
     context = recording_front.tls()
     context.set_alpn_protocols(offered)
-    connection = recording_front.connect()
-    connection._context = context  # type: ignore[attr-defined]  # it has no other way to take one that offers HTTP/2
-    connection.connect()
-    assert isinstance(connection.sock, ssl.SSLSocket)
-    assert (connection.sock.selected_alpn_protocol(), connection.sock.version()) == (spoken, "TLSv1.3")
-    connection.close()
+    address = ("127.0.0.1", recording_front.ports.recipients)
+    with (
+        socket.create_connection(address, 60) as sock,
+        context.wrap_socket(sock, server_hostname="127.0.0.1") as tls,
+    ):
+        assert (tls.selected_alpn_protocol(), tls.version()) == (spoken, "TLSv1.3")
 
 
 def test_answers_tell_browsers_to_stay_with_tls_and_nothing_of_what_is_behind(

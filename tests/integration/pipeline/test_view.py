@@ -310,6 +310,7 @@ def test_directories_are_deleted_when_the_plan_says_so_or_when_nothing_in_them_i
 
 
 def checkpoint(table):
-    java = table.spark._jvm.org.apache.spark.sql.delta
-    java.DeltaLog.forTable(table.spark._jsparkSession, str(table.path)).checkpoint()
+    java = table.spark._jvm.org.apache.spark.sql.delta  # noqa: SLF001 -- Delta writes none on demand in Python
+    session = table.spark._jsparkSession  # noqa: SLF001
+    java.DeltaLog.forTable(session, str(table.path)).checkpoint()
     java.DeltaLog.clearCache()

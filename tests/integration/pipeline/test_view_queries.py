@@ -54,7 +54,8 @@ SAME = (
 
 
 def parsed(spark: SparkSession, sql: str) -> Any:
-    return spark._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+    session: Any = spark._jsparkSession  # noqa: SLF001 -- PySpark does not expose the parser
+    return session.sessionState().sqlParser().parsePlan(sql)
 
 
 def names_in(spark: SparkSession, sql: str) -> tuple[set[str], set[str]]:

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -64,10 +64,6 @@ async def opened(
     )
     async with log:
         yield log
-
-
-def be_patient(log: SegmentedAuditLog, patience: timedelta) -> None:
-    log._pacing = replace(log._pacing, patience=patience)
 
 
 def ids(disk: FakeDisk) -> list[str]:
@@ -278,29 +274,52 @@ SOON = timedelta(milliseconds=20)
 MINUTE = timedelta(minutes=1)
 
 
-async def test_a_disk_that_hangs_refuses_grants_in_time_and_says_so_once(disk, metrics, caplog):
+class LoopClock:
+    """The clock of the event loop, which a test sets forward."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        loop = asyncio.get_running_loop()
+        self._time, self._ahead = loop.time, 0.0
+        monkeypatch.setattr(loop, "time", lambda: self._time() + self._ahead)
+
+    def advance(self, span: timedelta) -> None:
+        self._ahead += span.total_seconds()
+
+
+@pytest.fixture
+async def loop_clock(monkeypatch) -> LoopClock:
+    return LoopClock(monkeypatch)
+
+
+async def wait_too_long(log: SegmentedAuditLog, name: str, loop_clock: LoopClock, hang: Hang) -> None:
+    """Append an event, and let a minute pass while the disk hangs."""
+    append = asyncio.create_task(log.append(event(name)))
+    await asyncio.to_thread(hang.begun.wait, 60)
+    loop_clock.advance(MINUTE)
+    await append
+
+
+async def test_a_disk_that_hangs_refuses_grants_in_time_and_says_so_once(disk, metrics, caplog, loop_clock):
     hang = Hang(disk, "sync")
-    async with opened(disk, metrics, patience=SOON) as log:
+    async with opened(disk, metrics, patience=MINUTE) as log:
         for name in ("written late", "never written", "nor this one"):
             with pytest.raises(Unavailable, match="cannot be recorded"):
-                await log.append(event(name))
+                await wait_too_long(log, name, loop_clock, hang)
         assert value(metrics, "sluice_audit_failures_total") == 3
         # What was withdrawn takes no room.
         assert value(metrics, "sluice_audit_backlog_bytes") == 0
-        be_patient(log, MINUTE)
         hang.over.set()
         await log.append(event("kept"))
     assert ids(disk) == ["written late", "kept"]
     assert [record.levelname for record in caplog.records] == ["ERROR", "WARNING"]
 
 
-async def test_who_was_acknowledged_before_a_hang_is_not_refused_by_it(disk):
+async def test_who_was_acknowledged_before_a_hang_is_not_refused_by_it(disk, loop_clock):
     async with opened(disk, patience=MINUTE) as log:
         await log.append(event("before"))
-        be_patient(log, SOON)
         hang = Hang(disk)
         with pytest.raises(Unavailable):
-            await log.append(event("during"))
+            await wait_too_long(log, "during", loop_clock, hang)
         hang.over.set()
     assert ids(disk)[0] == "before"
 

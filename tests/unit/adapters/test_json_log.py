@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.adapters.json_log import _REPEATING, _TALKATIVE, JsonFormatter, configure_logging, redact
+from gateway.adapters.json_log import JsonFormatter, configure_logging, redact
 from gateway.rpc.metadata import current_request_id
 from tests.cases import each_case
 
@@ -185,10 +185,10 @@ def test_the_rest_of_a_signed_url_stays_readable():
 def root_logger() -> Iterator[logging.Logger]:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
-    levels = {name: logging.getLogger(name).level for name in (*_TALKATIVE, *_REPEATING)}
+    levels = {name: logging.getLogger(name).level for name in list(root.manager.loggerDict)}
     yield root
-    for name, before in levels.items():
-        logging.getLogger(name).setLevel(before)
+    for name in list(root.manager.loggerDict):
+        logging.getLogger(name).setLevel(levels.get(name, logging.NOTSET))
     logging.captureWarnings(capture=False)
     root.handlers[:] = handlers
     root.setLevel(level)

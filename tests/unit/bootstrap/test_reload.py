@@ -3,13 +3,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from gateway.adapters.metrics import PrometheusMetrics
 from gateway.bootstrap import reload
-from gateway.bootstrap.reload import Reloader, Signature, file_signature
+from gateway.bootstrap.reload import Reloader, Signature, WatchTimes, file_signature
 from gateway.config.faults import ConfigError, Fault
 from gateway.config.load import Loaded
 from gateway.config.schema import Config
@@ -121,10 +122,16 @@ async def test_a_file_that_stayed_the_same_is_not_applied_again(world, metrics, 
         stats.append(path)
         return file_signature(path)
 
-    monkeypatch.setattr(reload, "_INTERVAL", 0.001)
     monkeypatch.setattr(reload, "file_signature", signature)
 
-    reloader = Reloader(config=Config(), source=source, file=file, apply=world.apply, metrics=metrics)
+    reloader = Reloader(
+        config=Config(),
+        source=source,
+        file=file,
+        apply=world.apply,
+        metrics=metrics,
+        times=WatchTimes(interval=timedelta(milliseconds=1)),
+    )
     watching = asyncio.create_task(reloader.watch())
     await eventually_async(lambda: len(stats) > 5)
     watching.cancel()
@@ -224,9 +231,20 @@ async def test_warnings_of_the_new_file_are_logged(world, reloader, caplog):
     assert "an odd key" in caplog.text
 
 
-async def test_being_asked_reloads_at_once(world, reloader, monkeypatch):
-    # The watcher does not look at the file by itself in this test.
-    monkeypatch.setattr(reload, "_INTERVAL", 3600)
+def asked_only(world: World, metrics: PrometheusMetrics, file: Path) -> Reloader:
+    """Return a reloader that does not look at the file by itself, and does not wait until it settles."""
+    return Reloader(
+        config=Config(),
+        source=world.source,
+        file=file,
+        apply=world.apply,
+        metrics=metrics,
+        times=WatchTimes(interval=timedelta(hours=1), settling=timedelta(0)),
+    )
+
+
+async def test_being_asked_reloads_at_once(world, metrics, file):
+    reloader = asked_only(world, metrics, file)
     watching = asyncio.create_task(reloader.watch())
     reloader.ask()
     await eventually_async(lambda: world.applied)
@@ -235,7 +253,7 @@ async def test_being_asked_reloads_at_once(world, reloader, monkeypatch):
     assert len(world.applied) == 1
 
 
-async def test_a_file_that_is_being_written_is_read_when_it_is_whole(world, reloader, monkeypatch):
+async def test_a_file_that_is_being_written_is_read_when_it_is_whole(world, metrics, file, monkeypatch):
     applied: list[int] = []
 
     def signature(path: Path) -> Signature:
@@ -245,9 +263,8 @@ async def test_a_file_that_is_being_written_is_read_when_it_is_whole(world, relo
             path.write_text("#" * len(applied))
         return file_signature(path)
 
-    monkeypatch.setattr(reload, "_INTERVAL", 3600)
-    monkeypatch.setattr(reload, "_SETTLING", 0)
     monkeypatch.setattr(reload, "file_signature", signature)
+    reloader = asked_only(world, metrics, file)
     watching = asyncio.create_task(reloader.watch())
     reloader.ask()
     await eventually_async(lambda: world.applied)

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from datetime import timedelta
+from pathlib import Path
 
 from gateway.bootstrap.craft_parts import CraftParts
 from gateway.bootstrap.work import WorkGiven, open_work
@@ -11,8 +13,10 @@ from gateway.domain.job import JobKey, JobKind, JobState
 from gateway.ports import utcnow
 from gateway.work.craft import Plan, Scheduled, Wanted
 from gateway.work.runner import ProcessRunner
+from tests.fakes import runner_script
 from tests.fakes.craft import FakeCraft
 
+COMMAND = (sys.executable, str(Path(runner_script.__file__)))
 VIEW = JobKey(kind=JobKind.VIEW, subject="orders")
 
 
@@ -30,7 +34,7 @@ async def test_worker_is_made_of_what_the_configuration_says(tmp_path):
         return {JobKind.VIEW: craft}
 
     spark = {"master": "local[1]", "conf": {"spark.driver.memory": "1g"}}
-    given = WorkGiven(env={"SLUICE_KEYS_SECRET": "no", "PATH": "/bin"}, build=build)
+    given = WorkGiven(env={"PATH": "/bin"}, build=build)
     async with open_work(config(tmp_path, pipeline={"spark": spark, "leaseTime": "7s"}), given) as work:
         craft.schedules = [Scheduled(wanted=Wanted(key=VIEW), every=timedelta(hours=1))]
         await work.worker.drain(asyncio.Event(), asyncio.Event())
@@ -47,9 +51,21 @@ async def test_worker_is_made_of_what_the_configuration_says(tmp_path):
     }
     assert work.shop.lease_time == timedelta(seconds=7)
     assert isinstance(work.shop.runner, ProcessRunner)
-    assert work.shop.runner._env == {"PATH": "/bin"}
     assert built[0].state is not None
     assert (tmp_path / "state" / "jobs" / "view").is_dir()
+
+
+async def test_run_gets_the_environment_without_the_gateways_own_settings(tmp_path):
+    craft = FakeCraft()
+    # Without LC_ALL, Python adds LC_CTYPE.
+    env = {"SLUICE_KEYS_SECRET": "no", "PATH": "/bin", "LC_ALL": "C"}
+    given = WorkGiven(env=env, runner=COMMAND, build=lambda _: {JobKind.VIEW: craft})
+    async with open_work(config(tmp_path), given) as work:
+        await work.queue.request(VIEW, {}, utcnow())
+        await work.worker.drain(asyncio.Event(), asyncio.Event())
+
+    ((_, result),) = craft.published
+    assert result["env"] == {"PATH": "/bin", "LC_ALL": "C"}
 
 
 async def test_changed_configuration_is_taken_up_by_new_crafts(tmp_path):

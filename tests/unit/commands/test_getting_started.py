@@ -8,7 +8,7 @@ import shlex
 import yaml
 
 from gateway.adapters.storage_check import check_storages
-from gateway.commands import COMMANDS, _parse
+from gateway.commands import COMMANDS, parse_arguments
 from gateway.config.load import load
 from tests.cases import each_case
 from tests.repository import ROOT
@@ -36,7 +36,7 @@ def commands() -> list[list[str]]:
 
 @each_case("arguments", commands(), ids=" ".join)
 def test_commands_are_taken_as_they_are_written(arguments):
-    assert _parse(arguments).run
+    assert parse_arguments(arguments).run
 
 
 def test_page_shows_the_first_commands_of_an_operator():

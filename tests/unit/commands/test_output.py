@@ -15,14 +15,14 @@ def run(args, env):
     print("first")
     for _ in range(100_000): print("and more")
     return 0
-gateway.commands._parse = lambda _: argparse.Namespace(run=run)
+gateway.commands.parse_arguments = lambda _: argparse.Namespace(run=run)
 from gateway.__main__ import main
 main()
 """
 _BREAK: Final = """
 import argparse, gateway.commands
 def run(args, env): open("/nowhere/at/all")
-gateway.commands._parse = lambda _: argparse.Namespace(run=run)
+gateway.commands.parse_arguments = lambda _: argparse.Namespace(run=run)
 gateway.commands.dispatch(["x"], {})
 """
 

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.commands import verify_storage
 from gateway.commands.dir_access import choose_storages
-from gateway.commands.verify_storage import Verifier
+from gateway.commands.verify_storage import Verifier, assign_outside, select_storages
 from gateway.config.faults import ConfigError
 from gateway.config.load import load
 from gateway.config.schema import Config
@@ -137,19 +137,19 @@ async def test_error_is_not_a_denial(config):
 
 
 def test_directory_chooses_its_storage(config):
-    chosen = verify_storage._chosen(config, [], parse_location("s3://leaky/a"))
+    chosen = select_storages(config, [], parse_location("s3://leaky/a"))
     assert [entry.name for entry in chosen] == ["leaky"]
 
 
 def test_directory_below_no_storage_is_refused(config):
     with pytest.raises(ConfigError, match="lies below no storage"):
-        verify_storage._chosen(config, [], parse_location("s3://elsewhere/a"))
+        select_storages(config, [], parse_location("s3://elsewhere/a"))
 
 
 def test_directories_outside_go_to_the_storages_that_they_lie_on(config):
     lake, leaky = (parse_location(text) for text in ("s3://lake/private", "s3://leaky/private"))
 
-    assigned = verify_storage._assigned([lake, leaky, lake], config.storages or (), None)
+    assigned = assign_outside([lake, leaky, lake], config.storages or (), None)
 
     assert assigned == {"lake": [lake], "leaky": [leaky]}
 
@@ -157,7 +157,7 @@ def test_directories_outside_go_to_the_storages_that_they_lie_on(config):
 def test_longest_prefix_has_what_lies_outside(config):
     inner = config.storages[0].model_copy(update={"name": "inner", "prefix": "s3://lake/inner"})
     location = parse_location("s3://lake/inner/a")
-    assert verify_storage._assigned([location], (*config.storages, inner), None) == {"inner": [location]}
+    assert assign_outside([location], (*config.storages, inner), None) == {"inner": [location]}
 
 
 @pytest.mark.parametrize(
@@ -174,9 +174,9 @@ def test_longest_prefix_has_what_lies_outside(config):
 )
 def test_directory_outside_that_cannot_be_tried_is_refused(config, outside, at, reason):
     inside = parse_location(at) if at else None
-    entries = verify_storage._chosen(config, [], inside)
+    entries = select_storages(config, [], inside)
     with pytest.raises(ConfigError, match=reason):
-        verify_storage._assigned([parse_location(outside)], entries, inside)
+        assign_outside([parse_location(outside)], entries, inside)
 
 
 async def test_directory_outside_is_tried_on_its_own_storage_only(config):
@@ -214,12 +214,12 @@ async def test_storage_says_whether_case_variants_were_accepted(config, folds):
 
 def test_unknown_storage_is_refused_with_the_nearest_name(config):
     with pytest.raises(ConfigError, match="did you mean leaky"):
-        verify_storage._chosen(config, ["leeky"], None)
+        select_storages(config, ["leeky"], None)
 
 
 def test_configuration_without_storages_has_nothing_to_verify(config):
     with pytest.raises(ConfigError, match="names no storages"):
-        verify_storage._chosen(config.model_copy(update={"storages": None}), [], None)
+        select_storages(config.model_copy(update={"storages": None}), [], None)
 
 
 def test_command_reads_the_file_and_prints_json(tmp_path, capsys):

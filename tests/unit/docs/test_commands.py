@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from gateway.commands import _parse
+from gateway.commands import parse_arguments
 from gateway.config.faults import ConfigError
 from tests.problems import assert_none, at
 from tests.repository import ROOT
@@ -26,7 +26,7 @@ def test_commands_of_a_page_are_accepted_by_the_parser(page, capsys):
         words = shlex.split(match[1].replace("\\\n", " "), comments=True)
         end = next((number for number, word in enumerate(words) if word in ENDS), len(words))
         try:
-            reason = "" if _parse(words[1:end]).run else "the parser gives no function to run"
+            reason = "" if parse_arguments(words[1:end]).run else "the parser gives no function to run"
         except SystemExit:
             reason = f"the parser exits: {capsys.readouterr().err.strip()}"
         except ConfigError as exc:

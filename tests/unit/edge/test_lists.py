@@ -44,11 +44,13 @@ def test_what_is_remembered_is_what_would_be_rendered(pages: list[list[str]], ca
         assert [item.get("name", "") for item in json.loads(line)["items"]] == names
 
 
-@pytest.mark.parametrize("capacity", [0, 100])
-def test_no_more_is_remembered_than_there_is_room_for(capacity: int) -> None:
+@pytest.mark.parametrize(("capacity", "remembered"), [(0, []), (100, [99, 98])])
+def test_no_more_is_remembered_than_there_is_room_for(capacity: int, remembered: list[int]) -> None:
     renderer = ListRenderer(capacity)
-    for number in range(100):
-        renderer.render(page(f"share-{number}"))
+    pages = [page(f"share-{number}") for number in range(100)]
+    lines = [renderer.render(each) for each in pages]
 
-    kept = sum(len(message) + len(line) for (_, message), (line, _) in renderer._rendered._values.items())
-    assert kept <= capacity
+    # The latest first: a page that is rendered anew takes the room of others.
+    found = [number for number in reversed(range(100)) if renderer.render(pages[number]) is lines[number]]
+    assert found == remembered
+    assert sum(pages[number].ByteSize() + len(lines[number]) for number in found) <= capacity

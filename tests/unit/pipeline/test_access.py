@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pipeline.access import _buckets
+from pipeline.access import bucket_names
 
 
 def test_buckets_are_found_in_the_names_of_settings_whatever_dots_they_have():
@@ -12,4 +12,4 @@ def test_buckets_are_found_in_the_names_of_settings_whatever_dots_they_have():
         "fs.s3a.endpoint",
         "fs.azure.account.key",
     }
-    assert sorted(set(_buckets(names))) == ["lake", "my.dotted.lake", "other"]
+    assert sorted(set(bucket_names(names))) == ["lake", "my.dotted.lake", "other"]

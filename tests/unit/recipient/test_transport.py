@@ -105,8 +105,11 @@ def test_what_is_no_http_or_https_address_is_not_opened_and_not_quoted(url):
 def test_the_opener_itself_knows_no_other_scheme(url, monkeypatch):
     monkeypatch.setenv("ftp_proxy", "http://proxy.example")
 
+    handler = Answering()
+    UrllibTransport(handlers=[handler])
+
     with pytest.raises(urllib.error.URLError, match="unknown url type"):
-        UrllibTransport()._opener.open(url)
+        handler.parent.open(url)
 
 
 def test_a_proxy_of_the_environment_is_used(monkeypatch):

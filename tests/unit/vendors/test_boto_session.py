@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 from vendors.boto_identity import BotoEndpoint, BotoIdentity
 from vendors.boto_options import AnyIdentity, AwsIdentity, KeysOptions, ProfileOptions
 from vendors.boto_session import (
-    _AMBIENT,
+    AMBIENT,
     KeysCredentials,
     ProfileCredentials,
     chain_credentials,
@@ -169,7 +169,7 @@ def test_whatever_the_chain_of_the_sdk_has_is_known_as_the_machines_or_a_profile
     """A release of the SDK that looks at another place must be looked at by us first."""
     methods = {provider.METHOD for provider in create_credential_resolver(chain_session()).providers}
 
-    assert methods == _AMBIENT | PROFILES
+    assert methods == AMBIENT | PROFILES
 
 
 def test_session_with_credentials_knows_no_other_source():

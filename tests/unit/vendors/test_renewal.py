@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import Unavailable
-from tests.unit.vendors.background import finish_background
+from tests.background import finish_background
 from vendors.renewal import Renewed
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)

@@ -101,10 +101,9 @@ async def test_process_that_does_not_speak_as_agreed_is_replaced(runner, raw):
 
 async def test_process_that_was_killed_between_runs_is_replaced(runner):
     first, _ = await run(runner)
-    assert runner._process is not None
-    process = runner._process
+    assert runner.has_process
     os.kill(first["pid"], 9)
-    await eventually_async(lambda: not process.is_alive)
+    await eventually_async(lambda: not runner.has_process)
 
     second, _ = await run(runner)
     assert second["pid"] != first["pid"]

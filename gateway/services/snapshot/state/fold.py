@@ -15,7 +15,7 @@ from gateway.services.snapshot.state.files import Files, Stock, memory_of
 from gateway.services.snapshot.state.segments import Segments
 
 # Copying what is live is worth it when the most of what takes memory is gone.
-_MIN_GONE: Final = 1000
+MIN_GONE: Final = 1000
 # A chunk is joined to the one before it that is less than so many times as long, so that there are few
 # of them, and each row is copied a few times at most.
 _RATIO: Final = 8
@@ -29,7 +29,7 @@ T = TypeVar("T", pl.DataFrame, pl.Series)
 def fold(files: Files) -> Files:
     """Return the same live files in the same order, in rows that are cheaper to keep and to read."""
     gone = files.height - files.num_files + files.dropped
-    if gone > files.num_files + _MIN_GONE:
+    if gone > files.num_files + MIN_GONE:
         return _compacted(files)
     at = _seam(files.frame["path"].chunk_lengths())
     if at is None:

@@ -24,7 +24,7 @@ def scan_polars(table: SharedTable, options: Mapping[str, Any]) -> Any:
     polars = load("polars", "polars")
     if table.access_for("polars", SCHEMES) != DIR:
         # Of the options, what a table's storage is does not matter here; the version does.
-        return _scan_urls(open_urls(table, _version(options.get("version"))))
+        return scan_urls(open_urls(table, _version(options.get("version"))))
     # Polars reads the log with delta-rs.
     load("deltalake", "polars")
     access = _access(table)
@@ -51,7 +51,8 @@ def _access(table: SharedTable) -> dict[str, Any]:
     return {"storage_options": aws_place(credential.secret), "credential_provider": provide}
 
 
-def _scan_urls(found: Any) -> Any:
+def scan_urls(found: Any) -> Any:
+    """Return a ``LazyFrame`` of the rows of a table's files; of a stream, only the rows that are read."""
     polars = load("polars", "polars")
     if not isinstance(found, UrlStream):
         return polars.from_arrow(found).lazy()

@@ -18,7 +18,7 @@ from tests.fakes.sharing_server import FakeSharingServer, FakeTable
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 ORDERS = TableName("sales", "q1", "orders")
-Connect = Callable[[FakeSharingServer], AbstractAsyncContextManager[SharingClient]]
+Connect = Callable[..., AbstractAsyncContextManager[SharingClient]]
 
 
 class Sleeps(list[float]):
@@ -47,13 +47,16 @@ def server() -> FakeSharingServer:
 @pytest.fixture
 def connect(tmp_path: Path, sleeps: Sleeps) -> Connect:
     @asynccontextmanager
-    async def connected(server: FakeSharingServer) -> AsyncIterator[SharingClient]:
+    async def connected(
+        server: FakeSharingServer, *, force_close: bool = False
+    ) -> AsyncIterator[SharingClient]:
         runner = web.AppRunner(server.app(), access_log=None)
         await runner.setup()
         path = str(tmp_path / "socket")
         await web.UnixSite(runner, path).start()
         profile = Profile(endpoint="http://server/s", bearer_token="fake-token-0123456789")
-        async with aiohttp.ClientSession(connector=aiohttp.UnixConnector(path)) as session:
+        connector = aiohttp.UnixConnector(path, force_close=force_close)
+        async with aiohttp.ClientSession(connector=connector) as session:
             yield SharingClient(session, profile, clock=lambda: NOON, sleep=sleeps)
         await runner.cleanup()
 
@@ -204,11 +207,10 @@ async def test_a_server_that_never_answered_is_not_asked_again_and_named_by_its_
 
 
 async def test_a_server_that_goes_away_is_asked_again(connect, server, sleeps, tmp_path):
-    async with connect(server) as client:
+    # With a connection for each request: one that stays open does not notice that the socket is gone.
+    async with connect(server, force_close=True) as client:
         await client.list_shares()
         (tmp_path / "socket").unlink()
-        await client._session.connector.close()
-        client._session._connector = aiohttp.UnixConnector(str(tmp_path / "socket"))
         with pytest.raises(Unreachable):
             await client.list_shares()
     assert len(sleeps) == 4

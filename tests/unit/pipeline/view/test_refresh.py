@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipeline.view.plan import Shown, SourceState, SourceTable, ViewPlan
-from pipeline.view.refresh import _unchanged
+from pipeline.view.refresh import unchanged
 from tests.cases import each_case
 
 SOURCES = {"a.b.c": SourceState(version=7, id="x")}
@@ -24,6 +24,6 @@ def test_a_view_that_asks_for_the_time_is_made_again_though_its_sources_stand_st
         app_id="print",
     )
 
-    result = _unchanged(plan, {"a.b.c": SourceState(version=version, id="x")})
+    result = unchanged(plan, {"a.b.c": SourceState(version=version, id="x")})
 
     assert (result.kind if result else None) == expected

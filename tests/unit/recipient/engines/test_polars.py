@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 import pytest
 from sluice_recipient.engines.arrow import UrlStream
-from sluice_recipient.engines.polars import _scan_urls
+from sluice_recipient.engines.polars import scan_urls
 
 WHOLE = pl.DataFrame({"id": range(10), "note": list("abcdefghij")})
 
@@ -51,13 +51,13 @@ def frames(monkeypatch) -> Frames:
     ],
 )
 def test_limits_and_conditions_find_what_they_find_in_memory(frames, query, engine):
-    found: Any = query(_scan_urls(frames)).collect(engine=engine)
+    found: Any = query(scan_urls(frames)).collect(engine=engine)
 
     assert found.to_dicts() == query(WHOLE).to_dicts()
 
 
 @pytest.mark.parametrize("engine", ["in-memory", "streaming"])
 def test_no_file_is_read_behind_a_limit_whatever_a_condition_leaves_of_it(frames, engine):
-    _scan_urls(frames).head(2).filter(pl.col("id") >= 5).collect(engine=engine)
+    scan_urls(frames).head(2).filter(pl.col("id") >= 5).collect(engine=engine)
 
     assert frames.read == 1

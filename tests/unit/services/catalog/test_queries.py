@@ -10,6 +10,7 @@ from gateway.domain.key import Key, Keys
 from gateway.domain.name import TableName
 from gateway.errors import InvalidArgument, NotFound
 from gateway.services.catalog.queries import JOINED, LIFE, MAX_PARAMETERS, SWEEP_SOON, Queries
+from tests.background import finish_background
 from tests.fakes.state_store import FakeStateStore
 from tests.fakes.views import KEYS
 from tests.showings import NAME, NOON
@@ -145,37 +146,29 @@ async def test_parameters_and_keys_are_bounded(queries, state):
     assert state.entries == {}
 
 
-async def settle(queries: Queries) -> None:
-    """Wait for the sweep that a query has begun in passing."""
-    if queries._sweeping is not None:
-        await queries._sweeping
-
-
 async def test_what_has_expired_is_deleted_in_passing(queries, state, clock):
     old = await queries.begin("ann", NAME, b"{}", "", NOON)
-    await settle(queries)
+    await finish_background()
 
     clock.now += LIFE + timedelta(hours=2)
     new = await queries.begin("ann", NAME, b"{}", "", NOON)
-    await settle(queries)
+    await finish_background()
 
     assert f"queries/{old.id}.json" not in state.entries
     assert f"queries/{new.id}.json" in state.entries
 
 
-async def test_sweeps_go_on_where_the_last_one_ended_until_all_was_looked_at(
-    queries, state, clock, monkeypatch
-):
-    monkeypatch.setattr("gateway.services.catalog.queries._PAGE", 2)
-    monkeypatch.setattr("gateway.services.catalog.queries._MOST_SWEPT", 4)
-    young = [f"queries/{number:032}.json" for number in range(10)]
+async def test_sweeps_go_on_where_the_last_one_ended_until_all_was_looked_at(queries, state, clock):
+    # One sweep looks at 10,000.
+    young = [f"queries/{number:032}.json" for number in range(25_000)]
     old = [f"queries/a{number:031}.json" for number in range(3)]
     state.entries |= dict.fromkeys(young, (b"", NOON))
     state.entries |= {key: (b"", NOON - LIFE - timedelta(hours=2)) for key in old}
 
-    for _ in range(4):
+    for _ in range(3):
+        assert set(old) <= set(state.entries)
         await queries.begin("ann", NAME, b"{}", "k", NOON)
-        await settle(queries)
+        await finish_background()
         clock.now += SWEEP_SOON
 
     assert not set(old) & set(state.entries)
@@ -187,12 +180,12 @@ async def test_sweeps_go_on_where_the_last_one_ended_until_all_was_looked_at(
 
 async def test_a_sweep_that_failed_goes_on_from_there(queries, state, clock):
     old = await queries.begin("ann", NAME, b"{}", "", NOON)
-    await settle(queries)
+    await finish_background()
     clock.now += LIFE + timedelta(hours=2)
     state.fail_next("delete")
     for _ in range(2):
         await queries.begin("ann", NAME, b"{}", "k", NOON)
-        await settle(queries)
+        await finish_background()
         clock.now += SWEEP_SOON
 
     assert f"queries/{old.id}.json" not in state.entries

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from gateway.errors import Unavailable
+from tests.background import finish_background
 from tests.cases import each_case
 from tests.unit.vendors.azure.doubles import (
     NOON,
@@ -19,7 +20,6 @@ from tests.unit.vendors.azure.doubles import (
     key_answer,
     options,
 )
-from tests.unit.vendors.background import finish_background
 from vendors.azure.delegation_key import DelegationKeys, parse_key
 from vendors.http import Reply
 

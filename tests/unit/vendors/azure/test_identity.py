@@ -4,9 +4,12 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from azure.core.exceptions import ClientAuthenticationError
+from azure.core.pipeline.transport import AsyncHttpTransport
+from azure.core.rest import HttpRequest
 from azure.identity.aio import (
     ClientSecretCredential,
     DefaultAzureCredential,
@@ -15,9 +18,9 @@ from azure.identity.aio import (
 )
 
 from gateway.errors import Unavailable
+from tests.background import finish_background
 from tests.cases import each_case
 from tests.unit.vendors.azure.doubles import NOON, FakeClock
-from tests.unit.vendors.background import finish_background
 from vendors.azure.config import parse
 from vendors.azure.identity import STORAGE_SCOPE, Tokens, open_credential
 
@@ -60,6 +63,37 @@ class Sdk:
         self.closed += 1
 
 
+class Recorder(AsyncHttpTransport[HttpRequest, Any]):
+    """A transport that records requests, and refuses them all."""
+
+    def __init__(self) -> None:
+        self.requests: list[HttpRequest] = []
+
+    async def send(self, request, **_):
+        self.requests.append(request)
+        raise ClientAuthenticationError("refused")
+
+    async def open(self):
+        pass
+
+    async def close(self):
+        pass
+
+    async def __aexit__(self, *_):
+        pass
+
+
+async def token_request(**options: object) -> HttpRequest:
+    """Return the request for a token that the credential of these options sends."""
+    transport = Recorder()
+    async with AsyncExitStack() as stack:
+        credential = await open_credential(parse(options), stack, transport)
+        with pytest.raises(ClientAuthenticationError):
+            await credential.get_token(STORAGE_SCOPE)
+    (request,) = transport.requests
+    return request
+
+
 def made() -> tuple[FakeClock, Sdk, Tokens]:
     clock = FakeClock()
     sdk = Sdk(clock)
@@ -88,11 +122,7 @@ async def test_nothing_of_the_environment_takes_the_place_of_what_is_named(monke
     for name, value in AMBIENT.items():
         monkeypatch.setenv(name, value)
 
-    async with AsyncExitStack() as stack:
-        credential: Any = await open_credential(parse({"identity": SECRET}), stack)
-        client = credential._client
-        secret = credential._secret
-        request = client._get_client_secret_request([STORAGE_SCOPE], secret)
+    request = await token_request(identity=SECRET)
 
     assert request.url == "https://login.microsoftonline.com/t1/oauth2/v2.0/token"
     assert request.data["client_id"] == "c1"
@@ -104,22 +134,15 @@ async def test_machines_identity_is_never_that_of_the_pod(monkeypatch, client):
     for name, value in {**AMBIENT, "AZURE_FEDERATED_TOKEN_FILE": "/run/token"}.items():
         monkeypatch.setenv(name, value)
 
-    async with AsyncExitStack() as stack:
-        credential: Any = await open_credential(
-            parse({"identity": {"kind": "managedIdentity", **client}}), stack
-        )
+    request = await token_request(identity={"kind": "managedIdentity", **client})
 
-    chosen = credential._credential
-    assert type(chosen).__name__ == "ImdsCredential"
+    url = urlsplit(request.url)
+    assert (url.netloc, url.path) == ("169.254.169.254", "/metadata/identity/oauth2/token")
+    assert parse_qs(url.query).get("client_id") == ([client["clientId"]] if client else None)
 
 
 async def test_authority_of_another_cloud_is_used():
-    given = parse({"identity": SECRET, "authority": "https://login.chinacloudapi.cn"})
-
-    async with AsyncExitStack() as stack:
-        credential: Any = await open_credential(given, stack)
-        client = credential._client
-        request = client._get_client_secret_request([STORAGE_SCOPE], "s")
+    request = await token_request(identity=SECRET, authority="https://login.chinacloudapi.cn")
 
     assert request.url.startswith("https://login.chinacloudapi.cn/t1/")
 

@@ -10,8 +10,8 @@ import jwt
 import pytest
 
 from gateway.errors import Unavailable
+from tests.background import finish_background
 from tests.certificates import new_authority
-from tests.unit.vendors.background import finish_background
 from tests.unit.vendors.gcp.google import NOON, SHARER, FakeGoogle, key_text, options
 from vendors.gcp.config import parse
 from vendors.gcp.identity import Identity, open_transport

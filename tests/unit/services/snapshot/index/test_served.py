@@ -57,12 +57,20 @@ async def test_no_file_of_an_index_is_held(history, state):
 async def test_blocks_are_held_up_to_their_bound(history, state):
     served = Served(history.reader.log, state, blocks=1)
     await served.query()
-    assert served.store.shelf is not None
-    assert len(served.store.shelf._blocks) == 1
     # What is not held is read again.
     state.calls.clear()
     await served.query()
     assert len(state.calls) > 3
+
+    shelf, snapshot = served.store.shelf, await served.store.latest(history.reader.log)
+    assert shelf is not None
+    assert snapshot.indexed is not None
+    index = snapshot.indexed.index
+    state.calls.clear()
+    for number in reversed(range(index.zones.height)):
+        await shelf.load(index, number)
+    # Only the last block was held.
+    assert len(state.calls) == index.zones.height - 1
 
 
 async def test_hints_leave_out_blocks_that_are_not_even_read(history, state):

@@ -92,11 +92,11 @@ def test_rows_that_are_gone_are_left_behind_when_they_are_the_most(gone, dropped
         assert (folded.num_files, folded.size) == (files.num_files, files.size)
 
 
-def test_what_is_left_of_many_rows_is_copied_in_batches(monkeypatch):
-    monkeypatch.setattr("gateway.services.snapshot.state.fold._BATCH", 100)
-    files = files_of(4000, gone=3000)
+def test_what_is_left_of_many_rows_is_copied_in_batches():
+    # A batch is 50,000.
+    files = files_of(110_000, gone=56_000)
 
-    assert numbers_of(fold(files)) == list(range(3000, 4000))
+    assert numbers_of(fold(files)) == list(range(56_000, 110_000))
 
 
 def test_files_that_are_all_gone_leave_none():

@@ -194,7 +194,7 @@ def test_going_commit_by_commit_comes_to_the_same_at_every_version(history, fold
     with pytest.MonkeyPatch.context() as patch:
         if folds_at_once:
             # As with a thousand files that are gone.
-            patch.setattr(fold, "_MIN_GONE", 0)
+            patch.setattr(fold, "MIN_GONE", 0)
         snapshot = load(loaded(0, commit(*FIRST)))
         for version, changes in enumerate(history, start=1):
             before, rows = snapshot, rows_of(snapshot)
