@@ -17,7 +17,7 @@ from tests.timing import TimingReport
 # Before any test imports grpc: its core would write its own notes between the dots.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
-# Before any test imports polars: the suite has more workers than cores, and more threads only contend for them.
+# Before any test imports polars: the suite has more workers than cores, and threads would contend for them.
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 load_profile()

@@ -1,7 +1,7 @@
 """Creates a virtual environment from a hash-pinned requirements file, and reports progress.
 
-Runs on a bare interpreter: the standard library only. An older Python can parse it and gets an error that names
-the version needed.
+Runs on a bare interpreter: the standard library only. An older Python can parse it and gets an error that
+names the version needed.
 """
 
 from __future__ import annotations

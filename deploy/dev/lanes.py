@@ -86,7 +86,9 @@ LANES = {
             paths=("tests/unit", "tests/contract"),
         ),
         # Tests of components and of Spark wait for processes now and then: more workers keep two cores busy.
-        Lane("components", "starts real components, or takes seconds", workers=4, budget=600, programs="basic"),
+        Lane(
+            "components", "starts real components, or takes seconds", workers=4, budget=600, programs="basic"
+        ),
         Lane(
             "spark",
             "needs a JVM: Spark, or Delta Kernel",
@@ -269,7 +271,9 @@ class Run:
     def _write_tables(self) -> None:
         # Spark needs Java. No lane waits for the tables: the first test that needs one does.
         if self._installations[LANES["spark"].programs].wait() == 0:
-            self._start_installation("tables", "writing Spark's tables", [str(PYTHON), "-m", "tests.oracles.fixtures"])
+            self._start_installation(
+                "tables", "writing Spark's tables", [str(PYTHON), "-m", "tests.oracles.fixtures"]
+            )
 
     def _start_installation(self, name: str, title: str, command: list[str]) -> None:
         log = self._directory / f"{name}-installation.log"

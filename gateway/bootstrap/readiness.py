@@ -35,8 +35,8 @@ log = logging.getLogger(__name__)
 class CheckTimes:
     interval: timedelta = timedelta(seconds=1)
     timeout: timedelta = timedelta(seconds=2)
-    # Services that are deployed together come up together, so an edge first waits for all of them. After this,
-    # one access mode is enough.
+    # Services that are deployed together come up together, so an edge first waits for all of them. After
+    # this, one access mode is enough.
     start_up: timedelta = timedelta(seconds=10)
 
 

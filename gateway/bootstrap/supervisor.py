@@ -65,6 +65,7 @@ def worst_states(reports: Iterable[Mapping[str, str]], *, has_started: bool = Fa
     A failure outranks start-up: a worker that restarts during an outage must not make the process unready.
     After the process has started, a worker in start-up counts only if no other worker reports a state.
     """
+
     def rank(state: str) -> int:
         if is_starting(state):
             return 0 if has_started else 2

@@ -67,7 +67,7 @@ class Recording:
                 self._by_context[context].append(test)
 
     def select(self, file: str, site: Site) -> list[str]:
-        """Return the tests that cover a mutant, grouped by file, files with a similar name or a short duration first."""
+        """Return the tests that cover a mutant, by file; files of a similar name or short duration first."""
         lines = self._data.contexts_by_lineno(str(self._tree / file))
         here = {
             context for line in range(site.first_line, site.last_line + 1) for context in lines.get(line, ())

@@ -70,7 +70,12 @@ def summarise(mutants: Sequence[Mutant], results: Mapping[str, Result]) -> Itera
     yield f"{'total':<20}" + "".join(f"{totals[outcome]:>13}" for outcome in MutantStatus)
     kills = sum(result.outcome.is_kill for _, result in done)
     yield f"killed {kills} of {len(done)}; {len(mutants) - len(done)} of the sample have no result"
-    for outcome in (MutantStatus.TIMEOUT, MutantStatus.SURVIVED, MutantStatus.NOT_COVERED, MutantStatus.ERROR):
+    for outcome in (
+        MutantStatus.TIMEOUT,
+        MutantStatus.SURVIVED,
+        MutantStatus.NOT_COVERED,
+        MutantStatus.ERROR,
+    ):
         found = [(mutant, result) for mutant, result in done if result.outcome is outcome]
         if found:
             yield f"\n{outcome}:"

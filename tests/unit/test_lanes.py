@@ -105,7 +105,9 @@ def pytest_script(tmp_path, monkeypatch):
 
     def replace(status: int | str, **outcomes: int) -> None:
         end = f"kill {status} $$" if str(status).startswith("-") else f"exit {status}"
-        report = json.dumps({"durations": {}, "scopes": {}, "outcomes": outcomes, "failed": ["tests/x.py::y"]})
+        report = json.dumps(
+            {"durations": {}, "scopes": {}, "outcomes": outcomes, "failed": ["tests/x.py::y"]}
+        )
         script = tmp_path / "pytest"
         script.write_text(f"#!/bin/sh\necho '{report}' > $TEST_TIMES\n{end}\n")
         script.chmod(0o755)

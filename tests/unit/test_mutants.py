@@ -158,9 +158,19 @@ def test_results_are_read_again_but_errors_and_incomplete_lines_are_not_done(tmp
 
 def test_comparison_names_the_mutants_that_one_run_kills_alone() -> None:
     mutants = [_mutant(_SOURCE, operator) for operator in ("comparison", "integer", "string")]
-    old = dict(zip((m.id for m in mutants), (MutantStatus.KILLED, MutantStatus.SURVIVED, MutantStatus.TIMEOUT), strict=True))
+    old = dict(
+        zip(
+            (m.id for m in mutants),
+            (MutantStatus.KILLED, MutantStatus.SURVIVED, MutantStatus.TIMEOUT),
+            strict=True,
+        )
+    )
     new = dict(
-        zip((m.id for m in mutants), (MutantStatus.NOT_COVERED, MutantStatus.KILLED, MutantStatus.KILLED), strict=True)
+        zip(
+            (m.id for m in mutants),
+            (MutantStatus.NOT_COVERED, MutantStatus.KILLED, MutantStatus.KILLED),
+            strict=True,
+        )
     )
     by_id = {mutant.id: mutant for mutant in mutants}
     runs = [{id_: _result(by_id[id_], outcome) for id_, outcome in run.items()} for run in (old, new)]
