@@ -30,7 +30,8 @@ _KUBERNETES = "1.36.3"
 # little garbage collection in the compiler. Without cgo, no C compiler is needed. All programs are built with
 # the same flags, and so share the standard library.
 _GO_FLAGS = ("-trimpath", "-gcflags=all=-l")
-_GO_ENVIRONMENT = {"CGO_ENABLED": "0", "GOGC": "400"}
+# Modules are checked against the checksum database, whatever the user's environment leaves out.
+_GO_ENVIRONMENT = {"CGO_ENABLED": "0", "GOGC": "400", "GONOSUMDB": "", "GOPRIVATE": "", "GOINSECURE": ""}
 _NO_SYMBOLS = "-s -w"
 
 
@@ -46,6 +47,11 @@ class Component(ABC):
     program: str
     # The duration of a first installation on two busy cores, printed so that it does not look hung.
     expected: str
+
+    @property
+    def lock(self) -> str:
+        """The name of the lock that is held during the installation."""
+        return self.name
 
     @abstractmethod
     def find(self, cache: Path) -> Path | None:
@@ -136,6 +142,8 @@ class NodeProgram(CachedComponent):
 
     def fill(self, directory: Path) -> None:
         options = ["--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"]
+        # Scripts of dependencies are not pinned, and none is needed.
+        options.append("--ignore-scripts")
         command = ["npm", "install", *options, "--prefix", str(directory), self.package]
         _run(self.name, command, dict(os.environ))
 
@@ -160,6 +168,11 @@ class SystemProgram(Component):
     """One that the system's package manager brings."""
 
     package: str
+
+    @property
+    def lock(self) -> str:
+        # One for all packages: each installation writes and removes the policy for services.
+        return "apt"
 
     def find(self, cache: Path) -> Path | None:
         found = shutil.which(self.program)
@@ -276,12 +289,12 @@ COMPONENTS = {
             program="bin/kwok",
             expected="2 minutes",
         ),
-        PythonProgram(
+        GoProgram(
             name="helm3",
-            version="3.17.3",
-            package="requirements-helm3.txt",
+            version="3.22.0",
+            package="helm.sh/helm/v3/cmd/helm@v3.22.0",
             program="bin/helm",
-            expected="10 seconds",
+            expected="2 minutes",
         ),
         GoProgram(
             name="helm4",
@@ -310,6 +323,11 @@ def main() -> int:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sluice" / "components"
     if arguments.where:
         return _where(COMPONENTS[arguments.where], cache)
+    try:
+        _require_private(cache)
+    except ComponentError as exc:
+        sys.stderr.write(f"components: {exc}\n")
+        return 1
     names = _expanded(arguments.names)
     failures = [
         name for number, name in enumerate(names, 1) if not _ensure(name, cache, f"{number} of {len(names)}")
@@ -317,6 +335,18 @@ def main() -> int:
     if failures:
         sys.stderr.write(f"components: failed: {', '.join(failures)}; the errors are above\n")
     return 1 if failures else 0
+
+
+def _require_private(cache: Path) -> None:
+    """Create the cache; refuse one in which another user could replace a program."""
+    cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for directory in (cache, cache.parent):
+        found = directory.stat()
+        if found.st_uid != os.geteuid() or found.st_mode & 0o022:
+            raise ComponentError(
+                f"another user may write to {directory}, whose programs the tests run; "
+                f"make it yours alone (chmod go-w), or name another place in XDG_CACHE_HOME"
+            )
 
 
 def _parse_arguments() -> argparse.Namespace:
@@ -370,7 +400,7 @@ def _locked(component: Component, cache: Path) -> Iterator[None]:
     # Beside the cache, so that a failed installation leaves nothing in it.
     locks = cache.with_name("locks")
     locks.mkdir(parents=True, exist_ok=True)
-    with (locks / component.name).open("w") as lock:
+    with (locks / component.lock).open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

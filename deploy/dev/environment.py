@@ -22,6 +22,10 @@ class SetupError(Exception):
     pass
 
 
+class WrongHashError(SetupError):
+    """Another installer must not be tried."""
+
+
 def main() -> int:
     arguments = _parse_arguments()
     steps = 3 if arguments.project else 2
@@ -93,6 +97,8 @@ def _install(python: Path, requirements: Path, say: Callable[[str], None]) -> No
     say(f"installing {pins} packages")
     try:
         _install_with_uv(python, requirements, say)
+    except WrongHashError:
+        raise
     except SetupError as exc:
         # An index or a proxy may be configured for pip alone.
         say(f"installing packages with pip, because {exc}")
@@ -100,11 +106,12 @@ def _install(python: Path, requirements: Path, say: Callable[[str], None]) -> No
 
 
 def _install_with_uv(python: Path, requirements: Path, say: Callable[[str], None]) -> None:
-    # Seconds where pip takes minutes: uv fetches in parallel, and links what it has unpacked before.
-    for _ in _pip(python, "install", "--require-hashes", "-r", str(_UV)):
+    # Seconds where pip takes minutes: uv fetches in parallel, and caches what it has unpacked.
+    for _ in _pip(python, "install", "--require-hashes", "--only-binary", ":all:", "-r", str(_UV)):
         pass
     # Python compiles the few modules that are imported; compiling all of them takes most of the time.
-    options = ["--quiet", "--no-deps", "--require-hashes"]
+    # Copied: a link would let an edit of a module in this environment change uv's cache, whose hashes were checked.
+    options = ["--quiet", "--no-deps", "--require-hashes", "--link-mode", "copy"]
     # Without configuration: uv reads a file in any parent directory, which others may be able to write.
     command = [str(python), "-m", "uv", "--no-config", "pip", "install", "--python", str(python), *options]
     began = time.monotonic()
@@ -115,6 +122,8 @@ def _install_with_uv(python: Path, requirements: Path, say: Callable[[str], None
                 break
             except subprocess.TimeoutExpired:
                 say(f"installing packages: {time.monotonic() - began:.0f} s, a minute or two the first time")
+    if "hash mismatch" in errors.lower():
+        raise WrongHashError(f"a package is not the one that {requirements} names:\n{errors}")
     if uv.returncode:
         raise SetupError(f"uv failed:\n{errors}")
 

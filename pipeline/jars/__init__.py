@@ -14,6 +14,8 @@ from xml.etree import ElementTree as ET
 from gateway.errors import Unavailable
 
 POM: Final = Path(__file__).with_name("pom.xml")
+# Without a version, Maven runs whichever plugin is the newest.
+_PLUGIN: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
 
 
 def user_cache(environment: Mapping[str, str]) -> Path:
@@ -56,8 +58,8 @@ def _fetch(jars: Path) -> None:
         fresh = Path(directory) / "jars"
         # The pom is copied, because Maven writes beside it.
         pom = shutil.copy(POM, directory)
-        goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={fresh}"]
-        command = ["mvn", "-q", "-B", "-f", str(pom), *goal]
+        goal = [f"{_PLUGIN}:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={fresh}"]
+        command = ["mvn", "-q", "-B", "--strict-checksums", "-f", str(pom), *goal]
         done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # noqa: S603
         if done.returncode:
             raise Unavailable(f"Maven cannot fetch Spark's jars:\n{_end_of(done.stdout)}")

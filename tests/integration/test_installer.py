@@ -84,7 +84,7 @@ def test_a_go_program_is_installed_once_and_its_cost_is_told(install):
 
 def test_a_node_program_is_installed_without_a_lock_file(install):
     assert install("azurite", npm=NPM).returncode == 0
-    assert "--no-package-lock" in install.calls.read_text()
+    assert "--no-package-lock --loglevel=error --ignore-scripts" in install.calls.read_text()
     assert install("--where", "azurite").stdout.strip().endswith("/azurite/dist/src/blob/main.js")
 
 
@@ -159,3 +159,14 @@ def test_an_unknown_name_is_a_mistake(install):
     result = install("postgres")
     assert result.returncode == 2
     assert "invalid choice: 'postgres'" in result.stderr
+
+
+def test_cache_that_another_user_may_write_to_is_refused(install):
+    install.cache.mkdir(parents=True)
+    install.cache.chmod(0o777)
+
+    done = install("toxiproxy", go=GO)
+
+    assert done.returncode == 1
+    assert f"another user may write to {install.cache}" in done.stderr
+    assert install.calls.read_text() == ""

@@ -1,21 +1,25 @@
 """The tables that Spark wrote, in one compressed file, so that an empty machine need not run Spark for them.
 
-The archive names the generators that wrote it by their hash. An archive of other generators is not used.
+The archive names the generators that wrote it by their hash. An archive of other generators is not used. Its own
+hash is committed beside it, so that a change of the archive is a change of a line of text.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import tarfile
 from collections.abc import Collection, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 ARCHIVE: Final = Path(__file__).with_name("spark_tables.tar.xz")
 # A shallow clone refers to its source by an absolute path, so Spark writes it on each machine.
 NOT_ARCHIVED: Final = frozenset({"clone"})
 _DIGEST: Final = "digest"
+# Of all tables together, unpacked.
+_MOST_BYTES: Final = 256 * 1024 * 1024
 
 
 def pack(directory: Path, names: Collection[str], digest: str, archive: Path = ARCHIVE) -> None:
@@ -35,16 +39,21 @@ def pack(directory: Path, names: Collection[str], digest: str, archive: Path = A
                     packed.addfile(member, content)
     # An interruption leaves the archive as it was.
     fresh.replace(archive)
+    _checksum_file(archive).write_text(f"{_checksum(archive)}  {archive.name}\n")
 
 
 def unpack(directory: Path, names: Collection[str], digest: str, archive: Path = ARCHIVE) -> None:
     """Write the tables that the archive has to a directory; none if other generators wrote it."""
     if not archive.exists():
         return
+    _check(archive)
     with tarfile.open(archive) as packed:
         if _read(packed, packed.next()) != digest.encode():
             return
+        left = _MOST_BYTES
         for member in _members(packed):
+            left -= member.size
+            _require_file_below(member, left)
             if member.name.partition("/")[0] in names:
                 file = directory / member.name
                 file.parent.mkdir(parents=True, exist_ok=True)
@@ -57,6 +66,27 @@ def digest_of(archive: Path = ARCHIVE) -> str:
     """Return the hash of the generators that wrote the archive."""
     with tarfile.open(archive) as packed:
         return _read(packed, packed.next()).decode()
+
+
+def _check(archive: Path) -> None:
+    committed = _checksum_file(archive).read_text().split()[0]
+    if _checksum(archive) != committed:
+        raise ValueError(f"{archive.name} is not the archive whose hash is in {_checksum_file(archive).name}")
+
+
+def _checksum(archive: Path) -> str:
+    return hashlib.sha256(archive.read_bytes()).hexdigest()
+
+
+def _checksum_file(archive: Path) -> Path:
+    return archive.with_name(f"{archive.name}.sha256")
+
+
+def _require_file_below(member: tarfile.TarInfo, left: int) -> None:
+    """Refuse a member that is no plain file below the directory of a table, or one too many."""
+    parts = PurePosixPath(member.name).parts
+    if not member.isreg() or len(parts) < 2 or ".." in parts or member.name.startswith("/") or left < 0:
+        raise ValueError(f"the archive of Spark's tables has a member that is not allowed: {member.name!r}")
 
 
 def _members(packed: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:

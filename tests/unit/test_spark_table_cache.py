@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import ast
+import hashlib
+import io
 import os
 import tarfile
 
@@ -73,3 +75,43 @@ def test_archive_of_other_generators_is_not_unpacked(written, tmp_path):
     pack(written, ["first"], "other", tmp_path / "archive")
     unpack(tmp_path / "unpacked", ["first"], "digest", tmp_path / "archive")
     assert not (tmp_path / "unpacked").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("first/../../escaped", tarfile.REGTYPE),
+        ("../escaped", tarfile.REGTYPE),
+        ("/first/escaped", tarfile.REGTYPE),
+        ("first", tarfile.REGTYPE),
+        ("first/link", tarfile.SYMTYPE),
+        ("first/link", tarfile.LNKTYPE),
+        ("first/device", tarfile.CHRTYPE),
+    ],
+)
+def test_archive_with_a_member_outside_its_tables_is_refused(tmp_path, name, kind):
+    archive = tmp_path / "archive"
+    with tarfile.open(archive, "w:xz") as packed:
+        for member_name, member_kind in (("digest", tarfile.REGTYPE), (name, kind)):
+            member = tarfile.TarInfo(member_name)
+            member.type, member.linkname = member_kind, "digest"
+            member.size = len(b"digest") if member.isreg() else 0
+            packed.addfile(member, io.BytesIO(b"digest"))
+    (tmp_path / "archive.sha256").write_text(hashlib.sha256(archive.read_bytes()).hexdigest())
+
+    with pytest.raises(ValueError, match="not allowed"):
+        unpack(tmp_path / "inner" / "unpacked", ["first"], "digest", archive)
+    assert {file.name for file in tmp_path.rglob("*") if file.is_file()} == {"archive", "archive.sha256"}
+
+
+def test_archive_that_is_not_the_committed_one_is_refused(written, tmp_path):
+    pack(written, ["first"], "digest", tmp_path / "other")
+    pack(written, ["second"], "digest", tmp_path / "archive")
+    (tmp_path / "other").replace(tmp_path / "archive")
+
+    with pytest.raises(ValueError, match="is not the archive whose hash is in"):
+        unpack(tmp_path / "unpacked", ["first"], "digest", tmp_path / "archive")
+
+
+def test_committed_archive_is_the_one_whose_hash_is_committed(tmp_path):
+    unpack(tmp_path, [], generators_digest())
