@@ -87,6 +87,9 @@ async def running(
         await process.start_services()
         channels = process.dial_services()
         ops = await process.start_operations(channels)
+        if given.http_sockets:
+            # Other workers accept on the same sockets: this one must not accept what it cannot serve yet.
+            await process.reach_services()
         http_address = await process.start_edge(channels)
         process.watch_services()
         reloader = process.watch(source, file)
@@ -116,6 +119,7 @@ class _Process:
         self._rates = Rates(config)
         self._renewals = Renewals(CertificateMetrics(self._metrics.registry))
         self._checking: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
         # Each lookup reads the metadata of every installed package.
         self._find: FindVendor = cache(find_vendor)
         self._run = [name for name in ServiceName if name in config.services.run]
@@ -236,7 +240,14 @@ class _Process:
 
     def watch_services(self) -> None:
         """Start the health checks that make the process ready. Call it after the edge listens."""
-        self._stack.push_async_callback(_cancelled, asyncio.create_task(self._readiness.watch()))
+        if self._watching is None:
+            self._watching = asyncio.create_task(self._readiness.watch())
+            self._stack.push_async_callback(_cancelled, self._watching)
+
+    async def reach_services(self) -> None:
+        """Wait until all services are reached, or start-up has taken too long."""
+        self.watch_services()
+        await self._readiness.reach_services()
 
     async def start_edge(self, channels: Mapping[ServiceName, aio.Channel]) -> str:
         if ServiceName.EDGE not in self._run:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
@@ -61,6 +62,7 @@ class Readiness:
         self._clock = clock
         self._start_up_until = clock() + times.start_up.total_seconds()
         self._reached: set[ServiceName] = set()
+        self._reached_another = asyncio.Event()
         self._stubs: dict[ServiceName, Any] = {
             name: health_pb2_grpc.HealthStub(channel) for name, channel in channels.items()
         }
@@ -78,6 +80,14 @@ class Readiness:
         """Check all services concurrently, until cancelled: one that hangs does not delay the others."""
         await asyncio.gather(*(self._watch(name) for name in self._stubs))
 
+    async def reach_services(self) -> None:
+        """Wait until every service is reached, and no longer than start-up. `watch` must be running."""
+        while self._reached != self._stubs.keys() and self._clock() < self._start_up_until:
+            self._reached_another.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._times.interval.total_seconds()):
+                    await self._reached_another.wait()
+
     async def _watch(self, name: ServiceName) -> None:
         while True:
             try:
@@ -90,6 +100,7 @@ class Readiness:
         self._states[name] = state, self._clock()
         if state == OK:
             self._reached.add(name)
+            self._reached_another.set()
         if name in self._remote:
             self._metrics.set_reachable(name.value, is_reachable=state == OK)
 

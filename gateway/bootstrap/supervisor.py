@@ -129,7 +129,7 @@ class Supervisor:
         """Return the worst state of each service over all workers, less those being replaced."""
         reports = [worker.services or {} for worker in self._serving()]
         states = worst_states(reports, has_started=self._has_started)
-        self._has_started |= bool(states) and set(states.values()) == {OK}
+        self._has_started |= bool(states) and not missing(states)
         return states or {"workers": "none serves"}
 
     def _serving(self) -> Sequence[_Worker]:

@@ -146,6 +146,32 @@ async def test_edge_that_starts_is_ready_once_it_has_reached_every_service():
         assert await edge.missing() == ()
 
 
+async def test_start_waits_until_every_service_is_reached():
+    edge = StartingEdge()
+    await edge.serve("Catalog", "Vending")
+    async with watched(edge.readiness):
+        starting = asyncio.create_task(edge.readiness.reach_services())
+        await eventually_async(partial(edge.reaches, "catalog", "vending"))
+        assert not starting.done()
+        await edge.serve("Snapshot", "Presign")
+        await starting
+        assert await edge.missing() == ()
+
+
+async def test_start_during_an_outage_waits_no_longer_than_ten_seconds():
+    edge = StartingEdge()
+    async with watched(edge.readiness):
+        starting = asyncio.create_task(edge.readiness.reach_services())
+
+        async def is_checked() -> bool:
+            return "NOT_FOUND" in (await edge.readiness())["vending"]
+
+        await eventually_async(is_checked)
+        assert not starting.done()
+        edge.now = 10.1
+        await starting
+
+
 async def test_edge_that_starts_during_an_outage_is_ready_with_one_access_mode_after_ten_seconds():
     edge = StartingEdge()
     await edge.serve("Catalog", "Vending")
