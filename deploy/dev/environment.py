@@ -110,7 +110,8 @@ def _install_with_uv(python: Path, requirements: Path, say: Callable[[str], None
     for _ in _pip(python, "install", "--require-hashes", "--only-binary", ":all:", "-r", str(_UV)):
         pass
     # Python compiles the few modules that are imported; compiling all of them takes most of the time.
-    # Copied: a link would let an edit of a module in this environment change uv's cache, whose hashes were checked.
+    # Copied: with a link, an edit of a module in this environment would change uv's cache, whose hashes were
+    # checked.
     options = ["--quiet", "--no-deps", "--require-hashes", "--link-mode", "copy"]
     # Without configuration: uv reads a file in any parent directory, which others may be able to write.
     command = [str(python), "-m", "uv", "--no-config", "pip", "install", "--python", str(python), *options]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -14,6 +14,7 @@ from gateway.adapters.audit_disk import LocalDisk, LocalLock
 
 # Unlike those of writers, which each open of the directory clears away.
 _LOCK: Final = "shipping.lock"
+_RELEASE_TIMEOUT: Final = timedelta(seconds=2)
 _NAME: Final = re.compile(r"audit-.+-(?P<day>\d{8})T\d{12}Z-\d+\.jsonl")
 
 
@@ -30,20 +31,22 @@ class Waiting:
 
 
 class Outbox:
-    """Blocks; its methods raise ``OSError`` when the disk does not obey.
+    """Closed segments to ship. Methods block, and raise ``OSError`` on disk errors.
 
-    A cancelled task leaves its call running in a thread, so calls that take or release the lock take turns.
+    A cancelled task leaves its call running in a thread, so a mutex serialises the calls that take or release
+    the lock.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, release_timeout: timedelta = _RELEASE_TIMEOUT) -> None:
         self._directory = directory
         self._disk = LocalDisk(directory)
         self._lock: LocalLock | None = None
-        self._threads = Lock()
+        self._mutex = Lock()
+        self._release_timeout = release_timeout
 
     def take(self) -> bool:
         """True if this process ships from the directory; it takes the lock if no other process holds it."""
-        with self._threads:
+        with self._mutex:
             if self._lock is not None and self._lock.held():
                 return True
             self._release()
@@ -53,8 +56,13 @@ class Outbox:
             return self._lock is not None
 
     def release(self) -> None:
-        with self._threads:
+        # A call on a disk that hangs must not hold up the end of the process, which releases the lock too.
+        if not self._mutex.acquire(timeout=self._release_timeout.total_seconds()):
+            return
+        try:
             self._release()
+        finally:
+            self._mutex.release()
 
     def _release(self) -> None:
         if self._lock is not None:

@@ -1,7 +1,7 @@
 """The tables that Spark wrote, in one compressed file, so that an empty machine need not run Spark for them.
 
-The archive names the generators that wrote it by their hash. An archive of other generators is not used. Its own
-hash is committed beside it, so that a change of the archive is a change of a line of text.
+The archive names the generators that wrote it by their hash. An archive of other generators is not used. The
+hash of the archive itself is committed beside it, so that its change is a change of a line of text.
 """
 
 from __future__ import annotations

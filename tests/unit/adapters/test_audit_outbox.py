@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import fcntl
 from concurrent.futures import ThreadPoolExecutor, wait
+from datetime import timedelta
 from threading import Event
 
 import pytest
@@ -64,6 +65,23 @@ def test_second_thread_that_takes_the_lock_meanwhile_has_it_too(tmp_path, monkey
 
     assert first.result()
     assert second.result()
+
+
+def test_release_while_the_disk_hangs_returns(tmp_path, monkeypatch):
+    hangs, go_on = Event(), Event()
+
+    def hang(*_):
+        hangs.set()
+        go_on.wait(60)
+
+    monkeypatch.setattr(fcntl, "flock", hang)
+    outbox = Outbox(tmp_path, release_timeout=timedelta(milliseconds=1))
+    with ThreadPoolExecutor() as threads:
+        taking = threads.submit(outbox.take)
+        assert hangs.wait(60)
+        outbox.release()
+        assert not taking.done()
+        go_on.set()
 
 
 def test_directory_that_is_not_there_yet_has_nothing_to_ship(tmp_path):
