@@ -49,7 +49,7 @@ class Prometheus:
 
 @contextmanager
 def running_prometheus(
-    directory: Path, targets: Mapping[str, Sequence[str]], *, interval: str = "1s"
+    directory: Path, targets: Mapping[str, Sequence[str]], *, interval: str = "5s"
 ) -> Iterator[Prometheus]:
     """Scrape each job's targets, with our rules in force."""
     directory.mkdir(parents=True, exist_ok=True)

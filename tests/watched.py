@@ -80,6 +80,14 @@ class Watched:
         path = _TABLES.format(share="lake", schema="default", table=table)
         return self.ask(recipient, f"{path}/temporary-table-credentials", b"")
 
+    def succeed(self, tables: Sequence[str]) -> None:
+        """Send requests of every kind for each recipient, of which all succeed; vend a table for each."""
+        for recipient, table in zip(RECIPIENTS, tables, strict=True):
+            assert self.ask(recipient, "/shares").status == 200
+            hints = b'{"predicateHints": ["station > 5"]}'
+            assert self.query(recipient, "big", "ten_thousand_files", hints).status == 200
+            assert self.vend(recipient, table).status == 200
+
 
 @contextmanager
 def running_watched(directory: Path, replicas: int = 1, workers: int = 2) -> Iterator[Watched]:

@@ -23,9 +23,12 @@ class Clock:
     """The time at a cloud, which a test can move away from ours."""
 
     offset: timedelta = field(default_factory=timedelta)
+    # It stands still at this moment until ours has reached it.
+    least: datetime | None = None
 
     def __call__(self) -> datetime:
-        return datetime.now(UTC) + self.offset
+        now = datetime.now(UTC) + self.offset
+        return now if self.least is None else max(now, self.least)
 
 
 @dataclass

@@ -12,7 +12,7 @@ from tests.waiting import eventually_async
 async def main(url: str) -> None:
     provider = Provider()
     provider.gate.clear()
-    async with replica(provider, url=url, leaseTime="2s") as mine:
+    async with replica(provider, url=url, leaseTime="60s") as mine:
         task = asyncio.create_task(mine.issue())
         await eventually_async(lambda: provider.calls)
         sys.stdout.write("minting\n")

@@ -39,6 +39,7 @@ NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 LIFE = timedelta(hours=1)
 # On a busy machine an operation may take longer than a request would wait for it, and a renewal come late.
 PATIENT = timedelta(seconds=30)
+_numbers = count()
 
 
 @dataclass
@@ -92,8 +93,23 @@ class Replica:
         return self.registry.get_sample_value("sluice_credential_requests_total", labels) or 0.0
 
     @property
+    def lease_waits(self) -> float | None:
+        return self.registry.get_sample_value("sluice_credential_lease_waits_total", {"storage": "lake"})
+
+    @property
     def is_up(self) -> bool:
         return self.registry.get_sample_value("sluice_cache_redis_up") == 1
+
+
+async def agree(one: Replica, other: Replica) -> Credential:
+    """Return a credential that both have, once one finds what the other has issued under a new name."""
+
+    async def agreed() -> Credential | None:
+        path = f"agreed-{next(_numbers)}"
+        issued = await one.issue(path)
+        return issued if await other.issue(path) == issued else None
+
+    return await eventually_async(agreed, "the replicas agree")
 
 
 @asynccontextmanager

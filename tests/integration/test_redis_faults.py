@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from tests.components import TOXIPROXY
-from tests.integration.replica import PATIENT, Provider, replica
+from tests.integration.replica import PATIENT, Provider, agree, replica
 from tests.waiting import eventually_async
 
 pytestmark = [pytest.mark.component(TOXIPROXY), pytest.mark.system]
@@ -27,7 +29,7 @@ async def test_faults_on_the_way_are_misses(proxy, caplog, toxic, attributes, re
     # Short only where the fault is a timeout: on a busy machine, other faults could become one.
     timeout = "300ms" if reason == "timeout" else PATIENT
     async with replica(provider, url=url, timeout=timeout) as one, replica(provider, url=url) as two:
-        assert await one.issue("before") == await two.issue("before")
+        await agree(one, two)
         proxy.add(toxic, **attributes)
         for number in range(30):
             await one.issue(f"during-{number}")
@@ -40,8 +42,11 @@ async def test_faults_on_the_way_are_misses(proxy, caplog, toxic, attributes, re
         proxy.remove(toxic)
         await eventually_async(lambda: one.is_up)
         await eventually_async(lambda: two.is_up)
-        assert await one.issue("after") == await two.issue("after")
-    assert len(provider.calls) == 32
+        await agree(one, two)
+    assert sum("/during-" in str(scope.location) for scope in provider.calls) == 30
+    if timeout is PATIENT:
+        # They agreed at once.
+        assert len(provider.calls) == 32
 
 
 async def test_gone_and_back(proxy, caplog):
@@ -61,15 +66,17 @@ async def test_gone_and_back(proxy, caplog):
     assert len(provider.calls) == 32
 
 
-async def test_a_server_that_is_stopped_in_its_tracks_is_left_alone(server, proxy):
+async def test_a_server_that_is_stopped_in_its_tracks_is_left_alone(server):
     provider = Provider()
     async with replica(provider, url=server.url, timeout="200ms") as one:
         await one.issue("before")
-        # Holds up every command for a while, as a large command of another client would.
-        blocked = server.client(socket_timeout=60)
-        blocked.execute_command("CLIENT", "PAUSE", 3000, "ALL")
-        for number in range(10):
-            await one.issue(f"during-{number}")
+        # Holds up every command, as a large command of another client would.
+        server.process.process.send_signal(signal.SIGSTOP)
+        try:
+            for number in range(10):
+                await one.issue(f"during-{number}")
+        finally:
+            server.process.process.send_signal(signal.SIGCONT)
         assert one.errors("timeout") >= 5
         await eventually_async(lambda: one.is_up)
         assert len(provider.calls) == 11

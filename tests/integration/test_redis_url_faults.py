@@ -93,8 +93,8 @@ async def test_faults_on_the_way_cost_time_and_nothing_else(proxy, toxic, cost):
 async def test_sessions_go_on_when_redis_is_gone_and_back(proxy, cost):
     url = f"redis://127.0.0.1:{proxy.port}"
     async with (
-        signing_replica(cost, has_sessions=True, urls=ALWAYS, url=url, timeout="500ms") as one,
-        signing_replica(cost, has_sessions=True, urls=ALWAYS, url=url, timeout="500ms") as two,
+        signing_replica(cost, has_sessions=True, urls=ALWAYS, url=url) as one,
+        signing_replica(cost, has_sessions=True, urls=ALWAYS, url=url) as two,
     ):
         # Pages that only one of them signs, so that both have the session.
         for number, replica in enumerate((one, two)):

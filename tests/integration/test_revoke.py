@@ -92,7 +92,8 @@ def gateway(seaweedfs, valkey, tmp_path) -> Iterator[Gateway]:
         "shares": [
             {"name": "sales", "accessModes": ["dir"], "schemas": [{"name": "emea", "tables": [table]}]}
         ],
-        "cache": {"redis": {"url": valkey.url}},
+        # The longest that a gateway takes: an operation that is slow once must not be a miss.
+        "cache": {"redis": {"url": valkey.url, "timeout": "5s"}},
         "storages": [{"name": "lake", "prefix": f"s3://{bucket}", "vendor": "s3", "options": options}],
         "recipients": [
             {"name": name, "shares": ["sales"], "tokens": [{"hash": hash_of(token)}]}
@@ -100,6 +101,7 @@ def gateway(seaweedfs, valkey, tmp_path) -> Iterator[Gateway]:
         ],
     }
     with all_in_one(tmp_path, settings) as deployment:
+        eventually(lambda: deployment.edge.metric("sluice_cache_redis_up") == 1)
         yield Gateway(deployment)
 
 
@@ -133,19 +135,20 @@ def test_recipient_that_keeps_access_is_not_given_the_old_credential_again(gatew
     assert not config.recipients[0].disabled
 
 
-def cached_by(url: str, state_dir: Path) -> Config:
+def cached_by(state_dir: Path, **redis: str) -> Config:
     return Config.model_validate(
         {
             "stateDir": str(state_dir),
             "keys": {"current": {"secret": "a-secret-that-is-long-enough-for-all-of-this"}},
-            "cache": {"redis": {"url": url}},
+            "cache": {"redis": redis},
         }
     )
 
 
 @pytest.mark.component(VALKEY)
 async def test_drop_reaches_what_is_being_minted_just_now(valkey, tmp_path):
-    dropped = await drop_cached(cached_by(valkey.url, tmp_path), "acme", ["lake"])
+    config = cached_by(tmp_path, url=valkey.url, timeout="30s")
+    dropped = await drop_cached(config, "acme", ["lake"])
 
     assert dropped.done
     assert dropped.words == "0 dropped from Redis"
@@ -155,7 +158,8 @@ async def test_drop_reaches_what_is_being_minted_just_now(valkey, tmp_path):
 
 
 async def test_redis_that_is_not_there_is_said_so(tmp_path):
-    dropped = await drop_cached(cached_by(f"redis://127.0.0.1:{free_ports(1)[0]}", tmp_path), "acme", [])
+    config = cached_by(tmp_path, url=f"redis://127.0.0.1:{free_ports(1)[0]}")
+    dropped = await drop_cached(config, "acme", [])
 
     assert not dropped.done
     assert "Redis cannot be reached" in dropped.words

@@ -248,7 +248,7 @@ async def test_credential_of_a_short_life_is_served_truthfully_and_not_again(sha
 
 
 async def test_replica_that_dies_in_the_middle_of_a_mint_costs_its_lease(tmp_path, valkey):
-    async with fleet(tmp_path, valkey.url, ["t0"], leaseTime="5s") as (replicas, sts):
+    async with fleet(tmp_path, valkey.url, ["t0"]) as (replicas, sts):
 
         async def is_follower_waiting() -> bool:
             return await replicas.total("sluice_credential_lease_waits_total") > 0
@@ -260,6 +260,11 @@ async def test_replica_that_dies_in_the_middle_of_a_mint_costs_its_lease(tmp_pat
         await eventually_async(is_follower_waiting)
 
         await asyncio.to_thread(replicas.replicas[0].edge.stop, signal.SIGKILL)
+        # As Redis does when its time is over.
+        client = valkey.client()
+        leases = client.keys("*:l")
+        assert all(client.pttl(lease) > 0 for lease in leases)
+        assert client.delete(*leases) > 0
         calls = sts.calls
         sts.blocked_until.set()
 

@@ -15,6 +15,14 @@ _PATIENCE = 60
 _PIECE = 64 * 1024
 
 
+class Refused(Exception):
+    """An answer of another status, and no stream."""
+
+    def __init__(self, status: int, body: bytes) -> None:
+        super().__init__(f"HTTP {status}: {body!r}")
+        self.status = status
+
+
 class Stream:
     def __init__(self, connection: http.client.HTTPConnection, response: http.client.HTTPResponse) -> None:
         self.connection = connection
@@ -48,7 +56,7 @@ class Stream:
 def streaming(
     url: str, headers: Mapping[str, str], *, receive_buffer: int = 0, tls: ssl.SSLContext | None = None
 ) -> Iterator[Stream]:
-    """Ask for an answer, and give it when its head has come."""
+    """Ask for an answer, and give it when its head has come; raise ``Refused`` if it is no stream."""
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=_PATIENCE)
     sock = socket.socket()
@@ -60,7 +68,8 @@ def streaming(
     try:
         connection.request("POST", parts.path, b"{}", dict(headers))
         response = connection.getresponse()
-        assert response.status == http.client.OK, response.read()
+        if response.status != http.client.OK:
+            raise Refused(response.status, response.read())
         yield Stream(connection, response)
     finally:
         connection.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -101,7 +101,7 @@ def running_tls_server(program: Path, directory: Path, files: TlsConfig) -> Iter
 
 @dataclass(frozen=True, slots=True)
 class Sentinels:
-    """A primary, a replica of it, and one sentinel that decides alone."""
+    """A primary, a replica of it, and one sentinel that promotes the replica when it is told to."""
 
     primary: Server
     replica: Server
@@ -110,6 +110,19 @@ class Sentinels:
     @property
     def address(self) -> str:
         return f"127.0.0.1:{self.sentinel.port}"
+
+    def promote(self) -> None:
+        """Promote the replica, whatever has become of the primary."""
+
+        def is_promoted() -> bool:
+            if self.replica.client().info("replication")["role"] == "master":
+                return True
+            # Refused during a failover, and while the sentinel has not heard of the replica lately.
+            with suppress(redis.ResponseError):
+                self.sentinel.client().execute_command("SENTINEL", "FAILOVER", SERVICE)
+            return False
+
+        eventually(is_promoted, "the replica is promoted")
 
 
 @contextmanager
@@ -129,12 +142,13 @@ def _running_sentinel(program: Path, directory: Path, primary: int) -> Iterator[
     directory.mkdir(parents=True)
     (port,) = free_ports(1)
     file = directory / "sentinel.conf"
-    # The sentinel writes what it learns to its file.
+    # The sentinel writes what it learns to its file. By itself it decides too late for any test: on a busy
+    # machine, a primary that answers late looks like one that is dead.
     file.write_text(
         f"port {port}\nbind 127.0.0.1\ndir {directory}\n"
         f"sentinel monitor {SERVICE} 127.0.0.1 {primary} 1\n"
-        f"sentinel down-after-milliseconds {SERVICE} 500\n"
-        f"sentinel failover-timeout {SERVICE} 3000\n"
+        f"sentinel down-after-milliseconds {SERVICE} 600000\n"
+        f"sentinel failover-timeout {SERVICE} 60000\n"
     )
     with running(
         [program, file, "--sentinel"], log_file=directory / "sentinel.log", ready=lambda: listens(port)

@@ -31,6 +31,8 @@ from gateway.ports import Clock, utcnow
 
 # An operator waits for an answer rather than do without.
 _DROP_TIMEOUT: Final = timedelta(seconds=2)
+# How long a process waits for the first successful probe before it starts without Redis.
+_START_TIMEOUT: Final = timedelta(seconds=1)
 
 Importer = Callable[[str], object]
 
@@ -103,15 +105,20 @@ def url_parts(config: UrlCacheConfig, signing: Signing, shared: Shared) -> UrlPa
 
 @asynccontextmanager
 async def open_drops(config: RedisConfig, keys: Keys, metrics: CredentialMetrics) -> AsyncIterator[Drops]:
-    """Open what removes values from Redis."""
-    patient = config.model_copy(update={"timeout": max(config.timeout, _DROP_TIMEOUT)})
-    async with open_redis(patient, metrics) as cache:
+    """Open what removes values from Redis: without Redis it removes nothing, so it waits for it."""
+    timeout = max(config.timeout, _DROP_TIMEOUT)
+    patient = config.model_copy(update={"timeout": timeout})
+    async with open_redis(patient, metrics, start_timeout=timeout) as cache:
         yield Drops(cache, Vault(keys))
 
 
 @asynccontextmanager
 async def open_redis(
-    config: RedisConfig, metrics: CredentialMetrics, importer: Importer = import_module
+    config: RedisConfig,
+    metrics: CredentialMetrics,
+    importer: Importer = import_module,
+    *,
+    start_timeout: timedelta = _START_TIMEOUT,
 ) -> AsyncIterator[SharedCache]:
     """Open the shared cache of a configuration; its client is imported only now."""
     try:
@@ -126,7 +133,13 @@ async def open_redis(
 
     async with (
         redis_client(config) as client,
-        RedisCache(client, metrics, key_prefix=config.key_prefix, timeout=config.timeout) as cache,
+        RedisCache(
+            client,
+            metrics,
+            key_prefix=config.key_prefix,
+            timeout=config.timeout,
+            start_timeout=start_timeout,
+        ) as cache,
     ):
         yield cache
 

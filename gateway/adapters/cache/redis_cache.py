@@ -57,9 +57,6 @@ _MARKS: Final = {
     "CLUSTERDOWN": RedisError.CLUSTER,
 }
 
-# How long a process waits for the first successful probe before it starts without Redis.
-_START_TIMEOUT: Final = timedelta(seconds=1)
-
 T = TypeVar("T")
 # A redis.asyncio client of any kind: standalone, through sentinels, or of a cluster.
 Client = Any
@@ -75,7 +72,7 @@ class RedisCache:
         *,
         key_prefix: str,
         timeout: timedelta,
-        start_timeout: timedelta = _START_TIMEOUT,
+        start_timeout: timedelta,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._client = client

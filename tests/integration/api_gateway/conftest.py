@@ -59,7 +59,7 @@ def recording_front(start, two_recording_edges, authority, tmp_path_factory) -> 
 @pytest.fixture
 def recorded(two_recording_edges: list[RecordingEdge], recording_front) -> list[RecordingEdge]:
     """The two, as they were before any test used them, and neither left alone for what it did then."""
-    were_harmed = any(edge.fault or edge.hesitation or not edge.is_ready for edge in two_recording_edges)
+    were_harmed = any(edge.fault or not edge.is_ready for edge in two_recording_edges)
     for edge in two_recording_edges:
         edge.reset()
     if were_harmed:

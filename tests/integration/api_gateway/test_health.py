@@ -47,20 +47,6 @@ def test_when_none_is_ready_they_are_asked_nevertheless(recording_front: Front, 
     assert recording_front.ask(f"{PREFIX}/shares").status == 200
 
 
-def test_an_edge_that_takes_its_time_to_answer_is_not_left_alone(recording_front: Front, recorded) -> None:
-    eventually(lambda: unhealthy(recording_front) == 0)
-    for edge in recorded:
-        edge.hesitation, edge.checks = 2, 0
-
-    def are_checked() -> bool:
-        assert unhealthy(recording_front) == 0
-        assert health_of(recording_front) == 200
-        # Two checks in a row would have to fail; a third one begins when both are over.
-        return all(edge.checks > 2 for edge in recorded)
-
-    eventually(are_checked, pause=0.2)
-
-
 def test_a_flood_of_connections_leaves_its_health_to_be_asked_for(
     start, recorded, authority, tmp_path
 ) -> None:

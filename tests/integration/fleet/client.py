@@ -22,7 +22,10 @@ _CAPABILITIES = {
     # Compressed it would be so little that all of it is on its way at once.
     "Accept-Encoding": "identity",
 }
-_ATTEMPT_SECONDS = 40
+# Longer than `services.timeout`: a call that comes to its deadline is answered before.
+ATTEMPT_SECONDS = 120.0
+# What the gateway says when a call of its own has come to its deadline.
+_AT_DEADLINE = "took longer than the gateway allows"
 _REQUEST_ID = "X-Request-Id"
 
 
@@ -133,7 +136,7 @@ class Client:
         async with self._session.request(method, url, **options) as response:
             waited = time.monotonic() - began_at
             try:
-                _check_status(response)
+                await _check_status(response)
                 self.waits.append((began_at, waited))
                 yield response
             except Exception as exc:
@@ -159,18 +162,19 @@ def to_trouble(exc: Exception) -> Trouble | None:
 
 @asynccontextmanager
 async def sessions(tls: SSLContext | None) -> AsyncIterator[aiohttp.ClientSession]:
-    timeout = aiohttp.ClientTimeout(total=_ATTEMPT_SECONDS)
+    timeout = aiohttp.ClientTimeout(total=ATTEMPT_SECONDS)
     connector = aiohttp.TCPConnector(limit=0, ssl=tls or True)
     async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
         yield session
 
 
-def _check_status(response: aiohttp.ClientResponse) -> None:
+async def _check_status(response: aiohttp.ClientResponse) -> None:
     status = response.status
     if status != 200:
         # The official clients come back after these, and after no other.
         is_passing = status == 429 or status >= 500
-        raise Trouble(str(status), is_passing, says_when="Retry-After" in response.headers)
+        reason = _reason(status, await response.text())
+        raise Trouble(reason, is_passing, says_when="Retry-After" in response.headers)
 
 
 def _check_end(last: bytes) -> None:
@@ -179,4 +183,10 @@ def _check_end(last: bytes) -> None:
     if action is None:
         raise Trouble("without its end", is_passing=True)
     if "errorMessage" in action:
-        raise Trouble(f"{action['httpStatusErrorCode']} at its end", is_passing=True)
+        reason = _reason(action["httpStatusErrorCode"], action["errorMessage"])
+        raise Trouble(f"{reason} at its end", is_passing=True)
+
+
+def _reason(status: int, message: str) -> str:
+    """Return the status of an error, and whether it came no sooner than a deadline."""
+    return f"{status} at a deadline" if _AT_DEADLINE in message else str(status)

@@ -51,5 +51,11 @@ def requests_at(front: Front, edge: Replica) -> int:
     return int(found)
 
 
+def health_checks(front: Front) -> int:
+    """Return how many checks of edges it has begun."""
+    stats = request(f"http://127.0.0.1:{front.ports.admin}/stats?filter=health_check.attempt").body.decode()
+    return int(stats.rpartition(":")[2])
+
+
 def _clusters(front: Front) -> str:
     return request(f"http://127.0.0.1:{front.ports.admin}/clusters").body.decode()

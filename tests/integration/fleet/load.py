@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from itertools import count, cycle
 from ssl import SSLContext
 
-from tests.integration.fleet.client import Client, Trouble, sessions, to_trouble
+from tests.integration.fleet.client import ATTEMPT_SECONDS, Client, Trouble, sessions, to_trouble
 from tests.integration.fleet.judge import Wrong
 from tests.integration.fleet.lake import Lake
 from tests.integration.fleet.tally import Setback, Tally
@@ -41,7 +41,9 @@ _LONGEST_PAUSE = 2.0
 # The table grows with every so many requests.
 _REQUESTS_PER_COMMIT = 50
 # Longer than a client tries: what is not answered by then is lost.
-_SETTLED = PATIENCE + 50
+_SETTLED = PATIENCE + ATTEMPT_SECONDS + 30
+# More than are under way while the machine keeps up with the rate.
+_MOST_UNDER_WAY = 40
 
 
 class Load:
@@ -55,10 +57,17 @@ class Load:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def send(self, rate: float, mix: Sequence[str] = MIX) -> None:
-        """Send so many a second, however long answers take, until cancelled."""
+        """Send so many a second until cancelled, or as many as the machine keeps up with.
+
+        Credentials go on however long they take: a service that hangs must meet more and more of them.
+        """
         started, operations = time.monotonic(), cycle(mix)
         for number in count():
             await asyncio.sleep(max(started + number / rate - time.monotonic(), 0))
+            while self.tally.under_way.total() - self.tally.under_way["credential"] >= _MOST_UNDER_WAY:
+                await asyncio.sleep(0.05)
+                # None is made up for.
+                started = time.monotonic() - number / rate
             if number % _REQUESTS_PER_COMMIT == _REQUESTS_PER_COMMIT - 1:
                 await asyncio.to_thread(self._lake.grow)
             self._begin(number, next(operations))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -12,16 +11,16 @@ import pytest
 
 from tests.components import ENVOY, SPLIT, VALKEY
 from tests.http import request
-from tests.integration.fleet.front import edges_in_use
+from tests.integration.fleet.front import edges_in_use, health_checks
 from tests.integration.fleet.load import DIR_MODE, LISTS, URL_MODE, Load
-from tests.integration.fleet.replicas import EDGE
+from tests.integration.fleet.replicas import EDGE, until
 from tests.integration.fleet.running import Fleet
 
 pytestmark = pytest.mark.component(SPLIT, ENVOY, VALKEY)
 
 UNTOUCHED = (*URL_MODE, *LISTS)
-# Envoy asks an edge every two seconds, and leaves it alone when it has not answered twice.
-HANG_SECONDS = 8
+# Envoy leaves an edge alone when it has not answered two checks: the third begins when both are over.
+CHECKS = 3
 MEANWHILE = 60
 # How many edges Envoy uses, and what it says of its own health.
 Rotation = Counter[tuple[int, int]]
@@ -32,9 +31,9 @@ async def test_vending_that_hangs_leaves_urls_untouched_and_every_edge_in_use(fl
     async with recorded("hang: vending", fleet.loaded(patience=0)) as load, observed(fleet) as rotation:
         await load.answered(20)
         with one.frozen():
-            await go_on(load)
+            await go_on(load, fleet, rotation)
             with other.frozen():
-                await go_on(load)
+                await go_on(load, fleet, rotation)
                 waiting = load.tally.under_way["credential"]
         await load.answered(10, of=DIR_MODE)
     tally = load.tally
@@ -49,25 +48,29 @@ async def test_vending_that_hangs_leaves_urls_untouched_and_every_edge_in_use(fl
     assert set(rotation) == {(len(fleet.of(EDGE)), 200)}
 
 
-async def go_on(load: Load) -> None:
-    """Have the load go on for as long as it takes Envoy to leave an edge alone, and longer."""
-    until = time.monotonic() + HANG_SECONDS
+async def go_on(load: Load, fleet: Fleet, rotation: Rotation) -> None:
+    """Have the load go on for as long as it takes Envoy to leave an edge alone."""
+    edges = len(fleet.of(EDGE))
+    aim = await asyncio.to_thread(health_checks, fleet.front) + CHECKS * edges
     await load.answered(MEANWHILE, of=UNTOUCHED)
-    await asyncio.sleep(until - time.monotonic())
+    await until(lambda: health_checks(fleet.front) >= aim, "Envoy checks its edges")
+    await asyncio.to_thread(look, fleet, rotation)
+
+
+def look(fleet: Fleet, rotation: Rotation) -> None:
+    """Ask Envoy which edges it uses, and whether it would be sent requests itself."""
+    health = request(f"http://127.0.0.1:{fleet.front.ports.health}/healthz")
+    rotation[edges_in_use(fleet.front), health.status] += 1
 
 
 @asynccontextmanager
 async def observed(fleet: Fleet) -> AsyncIterator[Rotation]:
-    """Ask Envoy all the time which edges it uses, and whether it would be sent requests itself."""
+    """Look at Envoy all the time."""
     rotation: Rotation = Counter()
-
-    def look() -> None:
-        health = request(f"http://127.0.0.1:{fleet.front.ports.health}/healthz")
-        rotation[edges_in_use(fleet.front), health.status] += 1
 
     async def watch() -> None:
         while True:
-            await asyncio.to_thread(look)
+            await asyncio.to_thread(look, fleet, rotation)
             await asyncio.sleep(0.1)
 
     watching = asyncio.create_task(watch())

@@ -15,8 +15,6 @@ from tests.integration.fleet.running import Fleet
 
 # What clients see of a stream that its process took with it; the second where its answer had not begun yet.
 LOST_IN_THE_MIDDLE = {"cut off", "503", "503 at its end", "connection lost"}
-# A start takes two or three; where it takes far longer the machine is slow, and so is all else.
-SECONDS = 30
 
 pytestmark = pytest.mark.component(SPLIT, ENVOY, VALKEY)
 
@@ -44,7 +42,6 @@ async def test_killed_process_costs_only_what_it_had_in_hand(fleet, recorded, se
     assert [setback for setback in tally.setbacks if not held.had(setback)] == []
     assert tally.begun_after(gone_at) == []
     assert set(tally.reasons()) <= LOST_IN_THE_MIDDLE
-    assert max(noticed, longest, joining) < max(SECONDS, 10 * starting)
 
 
 async def come_back(fleet: Fleet, victim: Replica) -> tuple[float, float]:

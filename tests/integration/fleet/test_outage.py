@@ -17,8 +17,6 @@ CASES = {
     "vending": (DIR_MODE, (*URL_MODE, *LISTS)),
     "presign": (STREAMS, (*DIR_MODE, *LISTS, "metadata", "file")),
 }
-# Besides what the machine makes every request wait.
-AT_ONCE = 1
 
 
 @pytest.mark.parametrize("service", CASES)
@@ -47,6 +45,5 @@ async def test_outage_of_one_access_mode_leaves_the_other_untouched(fleet, recor
     assert tally.count("answered", untouched) == tally.count("sent", untouched)
     assert tally.count("failed", lost) > 0
     assert all(setback.says_when for setback in refused)
-    # As soon as others are answered, and not after a timeout.
-    assert median(waits) < AT_ONCE + load.longest_wait()
-    assert max(waits) < AT_ONCE + 3 * load.longest_wait()
+    # As nobody is there, and not after a deadline.
+    assert set(tally.reasons()) <= {"503", "503 at its end"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -13,17 +14,30 @@ from tests.observed import PROMETHEUS, alert_place, alerts, panel_expressions
 from tests.problems import assert_none
 from tests.prometheus import Prometheus, PrometheusError, running_prometheus
 from tests.waiting import eventually
+from tests.watched import DIR_TABLES
 
 pytestmark = [pytest.mark.component(COMPONENT, PROMTOOL, SPLIT), pytest.mark.system]
+
+# True once Prometheus has seen requests that succeed, and has recorded the rates that alerts compare.
+SUCCESSES = (
+    'rate(sluice_recipient_requests_total{recipient="acme", outcome="ok"}[5m]) > 0',
+    'rate(sluice_snapshot_checks_total{outcome="listed"}[5m]) > 0',
+    'sluice:provider_calls:rate5m{call="credential", outcome="minted"} > 0',
+    "sluice:http_bounded:rate3d > 0",
+)
 
 
 @pytest.fixture(scope="module")
 def prometheus(watched, tmp_path_factory) -> Iterator[Prometheus]:
+    """A Prometheus that has seen the counters of a gateway grow by requests that all succeed."""
     with running_prometheus(tmp_path_factory.mktemp("prometheus") / "p", watched.targets) as server:
-        # Two scrapes make a rate.
-        eventually(
-            lambda: len(server.query("rate(sluice_config_generation_info[10s])")) >= len(watched.targets)
-        )
+        eventually(lambda: len(server.query("up == 1")) == sum(map(len, watched.targets.values())))
+        watched.succeed(DIR_TABLES[3:6])
+        # More than the rate from which on an alert looks at a recipient.
+        for _ in range(70):
+            assert watched.ask("acme", "/shares").status == 200
+        for expr in SUCCESSES:
+            eventually(partial(server.query, expr))
         yield server
 
 
@@ -42,8 +56,11 @@ def test_every_query_of_a_panel_is_promql(tmp_path):
 
 
 def test_every_process_is_scraped(prometheus, watched):
-    states = {target["scrapePool"]: target["health"] for target in prometheus.targets()}
-    assert states == dict.fromkeys(watched.targets, "up")
+    def health() -> list[tuple[str, str]]:
+        return sorted((target["scrapePool"], target["health"]) for target in prometheus.targets())
+
+    jobs = [(job, "up") for job, addresses in sorted(watched.targets.items()) for _ in addresses]
+    eventually(lambda: health() == jobs, lambda: str(health()))
 
 
 def test_every_query_of_a_panel_can_be_computed(prometheus):
@@ -61,13 +78,21 @@ def test_every_rule_can_be_computed(prometheus):
 
 
 # A machine that runs all tests at once lets processes wait: that says nothing of the gateway.
-BY_THE_MACHINE = {"SluiceEventLoopLags"}
+BY_THE_MACHINE = {
+    "SluiceEventLoopLags",
+    "SluiceLatencyBudgetBurnsFast",
+    "SluiceLatencyBudgetBurnsSlowly",
+}
 
 
 def test_what_an_alert_asks_for_is_not_so_of_a_gateway_that_is_well(prometheus):
-    # The expression alone: most alerts wait for longer than a test could.
-    assert_none(
-        f"{alert_place(name)} has {series}"
-        for name in sorted(alerts().keys() - BY_THE_MACHINE)
-        for series in prometheus.query(alerts()[name]["expr"])
-    )
+    def faults() -> list[str]:
+        return [
+            f"{alert_place(name)} has {series}"
+            for name in sorted(alerts().keys() - BY_THE_MACHINE)
+            for series in prometheus.query(alerts()[name]["expr"])
+        ]
+
+    # The expression alone: most alerts wait for longer than a test could. What is late once has an end; what
+    # rates have counted stays for minutes.
+    eventually(lambda: not faults(), lambda: "no alert\n" + "\n".join(faults()), pause=1)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry
 
+from gateway.adapters.cache.breaker import Breaker
 from gateway.adapters.cache.issuer import CachedIssuer
 from gateway.adapters.cache.process import Signing, open_cache, open_drops, open_redis
 from gateway.adapters.cache.sessions import CachedSessions
@@ -91,9 +92,20 @@ async def test_a_redis_that_is_down_at_the_start_is_no_error(metrics, caplog):
     assert caplog.text.count("redis is out of order") == 1
 
 
-async def test_drops_say_when_redis_is_down(metrics):
-    async with open_drops(RedisConfig(url=NOWHERE), KEYS, metrics) as drops:
+@pytest.mark.parametrize(("timeout", "waited"), [("100ms", 2), ("30s", 30)])
+async def test_drops_without_redis_wait_for_it_as_long_as_an_operation_may_take(
+    metrics, monkeypatch, timeout, waited
+):
+    waits = []
+
+    async def start(_: Breaker, patience: float) -> None:
+        waits.append(patience)
+
+    monkeypatch.setattr(Breaker, "start", start)
+    config = RedisConfig.model_validate({"url": NOWHERE, "timeout": timeout})
+    async with open_drops(config, KEYS, metrics) as drops:
         assert await drops.drop_recipient("ann") is None
+    assert waits == [waited]
 
 
 async def test_a_missing_package_is_a_fault_that_says_what_to_install(metrics):

@@ -12,7 +12,7 @@ from gateway.adapters.cache.shared import Claim, ClaimState, Lease
 from gateway.adapters.credential_metrics import CredentialMetrics
 
 LEASE = Lease(name="n", token=b"t")
-SECOND = timedelta(seconds=1)
+SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 # The start waits this long for the first success, where none comes.
 SHORT = timedelta(milliseconds=50)
 OUT = Claim(ClaimState.OUT)
@@ -85,7 +85,7 @@ def client():
 @pytest.fixture
 async def cache(client, registry):
     metrics = CredentialMetrics(registry)
-    async with RedisCache(client, metrics, key_prefix="p:", timeout=timedelta(minutes=1)) as cache:
+    async with RedisCache(client, metrics, key_prefix="p:", timeout=MINUTE, start_timeout=MINUTE) as cache:
         yield cache
 
 
@@ -194,7 +194,9 @@ async def test_it_is_used_again_when_sense_comes_back(client, registry):
 
     client.failure = RecursionError()
     metrics = CredentialMetrics(registry)
-    async with RedisCache(client, metrics, key_prefix="p:", timeout=SECOND, sleep=sleep) as cache:
+    async with RedisCache(
+        client, metrics, key_prefix="p:", timeout=SECOND, start_timeout=MINUTE, sleep=sleep
+    ) as cache:
         await cache.put("n", b"v", SECOND)
         assert len(woken) == 3
         assert registry.get_sample_value("sluice_cache_redis_up") == 1
@@ -207,7 +209,7 @@ async def test_one_that_is_slow_is_a_miss(client, registry):
 
     client.eval = never
     metrics, timeout = CredentialMetrics(registry), timedelta(milliseconds=10)
-    async with RedisCache(client, metrics, key_prefix="p:", timeout=timeout) as cache:
+    async with RedisCache(client, metrics, key_prefix="p:", timeout=timeout, start_timeout=MINUTE) as cache:
         assert await cache.claim(LEASE, SECOND) == OUT
     assert errors(registry, "timeout") == 1
 
