@@ -28,10 +28,9 @@ from gateway.config.schema import TlsConfig
 from tests.certificates import Authority, new_authority
 from tests.http import request
 from tests.ports import FIRST_PORT, LAST_PORT
-from tests.waiting import eventually
+from tests.waiting import START_SECONDS, eventually
 
 SERVICES = ("catalog", "snapshot", "presign", "vending")
-_START_TIMEOUT = 180
 _STOP_TIMEOUT = 120
 
 Settings = dict[str, Any]
@@ -232,7 +231,7 @@ def _wait_until_ready(deployment: Deployment) -> None:
         return f"{server.name} is ready\n{deployment.logs()}"
 
     for server in deployment.processes.values():
-        eventually(partial(is_up, server), partial(description, server), seconds=_START_TIMEOUT)
+        eventually(partial(is_up, server), partial(description, server), seconds=START_SECONDS)
 
 
 def _is_complete(url: str) -> bool:

@@ -10,6 +10,8 @@ from typing import Any, TypeVar, overload
 
 # Far longer than anything but the start of a JVM takes on a machine whose load is 50.
 SECONDS = 60.0
+# For the start of a process that imports the gateway, or of another server.
+START_SECONDS = 180.0
 
 Result = TypeVar("Result")
 What = str | Callable[[], str]

@@ -25,7 +25,7 @@ from tests.doubles.steerable_sts import SteerableSts
 from tests.http import Answer, request
 from tests.repository import ROOT
 from tests.stores.redis import Server, running_server, valkey_program
-from tests.waiting import eventually
+from tests.waiting import START_SECONDS, eventually
 
 RECIPIENTS = ("acme", "globex", "initech")
 # One whose rate is soon used up.
@@ -115,7 +115,7 @@ def _running_worker(directory: Path) -> Iterator[str]:
     with (directory / "log").open("wb") as log:
         worker = subprocess.Popen(command, cwd=ROOT, stderr=log)
     try:
-        eventually(lambda: _answers(f"http://{address}/readyz"))
+        eventually(lambda: _answers(f"http://{address}/readyz"), seconds=START_SECONDS)
         yield f"http://{address}"
     finally:
         worker.terminate()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tests.ports import FIRST_PORT, LAST_PORT
-from tests.waiting import eventually
+from tests.waiting import START_SECONDS, eventually
 
 _TRIES = 3
 
@@ -60,7 +60,7 @@ def running(
     log_file: Path,
     ready: Callable[[], bool],
     env: Mapping[str, str] | None = None,
-    timeout: float = 180,
+    timeout: float = START_SECONDS,
 ) -> Iterator[ServerProcess]:
     """Run a command until the block is left; it is entered when ``ready`` says so."""
     with log_file.open("wb") as log:
