@@ -12,6 +12,8 @@ from typing import Any, TypeVar, overload
 SECONDS = 60.0
 # For the start of a process that imports the gateway, or of another server.
 START_SECONDS = 180.0
+# For a timeout under test, tried in turn until one is long enough to reach the code that it ends.
+DEADLINES = (0.1, 1.0, 10.0, 60.0)
 
 Result = TypeVar("Result")
 What = str | Callable[[], str]
