@@ -19,10 +19,11 @@ from prometheus_client.samples import Sample
 
 from gateway.commands.bearer import hash_of
 from gateway.demo.sample import ensure_sample
-from tests.deployments import Deployment, free_port, split
+from tests.deployments import Deployment, split
 from tests.doubles.server import serving
 from tests.doubles.steerable_sts import SteerableSts
 from tests.http import Answer, request
+from tests.ports import free_port
 from tests.repository import ROOT
 from tests.stores.redis import Server, running_server, valkey_program
 from tests.waiting import START_SECONDS, eventually

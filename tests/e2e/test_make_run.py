@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from tests.components import BOTO3, CLIENT, CURL, DEMO, SEAWEEDFS
-from tests.deployments import free_port
 from tests.e2e.official_client import PYTHON, environment, require_environment
+from tests.ports import free_port
 from tests.repository import ROOT
 
 SLUICE = Path(sys.prefix) / "bin" / "sluice"

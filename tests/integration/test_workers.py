@@ -65,9 +65,7 @@ def rate(burst: int) -> dict[str, float]:
     return {"requestsPerSecond": 0.001, "burst": burst}
 
 
-def ask(
-    deployment: Deployment, token: str = TOKEN, request_id: str = "", path: str = "/shares"
-) -> Answer:
+def ask(deployment: Deployment, token: str = TOKEN, request_id: str = "", path: str = "/shares") -> Answer:
     return request(f"{deployment.base_url}{path}", token=token, x_request_id=request_id)
 
 

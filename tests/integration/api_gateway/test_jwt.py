@@ -16,9 +16,9 @@ from jwt.algorithms import ECAlgorithm
 
 from tests.certificates import Authority
 from tests.components import ENVOY, NGINX
-from tests.deployments import free_port
 from tests.integration.api_gateway.conftest import new_ports
 from tests.integration.api_gateway.verifier import Verifier, verifying
+from tests.ports import free_port
 from tests.proxies.front import PREFIX, Front, StartFront
 from tests.proxies.front_nginx import reload_nginx
 from tests.proxies.recording_edge import RecordingEdge

@@ -18,7 +18,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from tests.installed import installed
 from tests.integration.helm.chart import GO_ENV
 from tests.integration.helm.kubernetes_api import KubernetesApi, Object
-from tests.stores.process import free_ports, listens, retried, running
+from tests.ports import free_ports
+from tests.stores.process import listens, retried, running
 from tests.waiting import eventually
 
 _NODES = 3
