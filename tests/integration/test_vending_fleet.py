@@ -35,7 +35,7 @@ TROUBLES = ("Throttling", "AccessDenied", "down")
 # The tables of each test on the shared fleet: what one test has had minted is no miss in another.
 LOADED = [f"loaded-{number}" for number in range(20)]
 LOADED_FOR_RELEASE = [f"loaded-for-release-{number}" for number in range(100)]
-PROXIED = [f"proxied-{number}" for number in range(40)]
+PROXIED = [f"proxied-{number}" for number in range(20)]
 EMPTIED = [f"emptied-{number}" for number in range(20)]
 TROUBLED = {
     trouble: [f"{trouble.lower()}-{name}" for name in ("first", "second", "new", "after")]
@@ -300,7 +300,7 @@ async def test_redis_that_is_slow_cut_off_gone_and_back_costs_no_request(tmp_pat
             trouble = asyncio.create_task(go_wrong())
             statuses: list[int] = []
             while not trouble.done():
-                # Every pair once in a few seconds: each fault meets hundreds of requests.
+                # Every pair by each replica in a few seconds: each fault meets hundreds of requests.
                 statuses += await ask_all(replicas, judge, 800, PROXIED, pause=0.2)
             await trouble
 
@@ -308,8 +308,8 @@ async def test_redis_that_is_slow_cut_off_gone_and_back_costs_no_request(tmp_pat
             assert judge.verdict == {}
             assert await replicas.total("sluice_cache_redis_errors_total") > 0
             await eventually_async(is_used_by_both, seconds=120, pause=0.5)
-            # Without Redis each replica mints for itself, and no more.
-            assert max(sts.mints.values()) <= 3
+            # Without Redis each replica mints for itself, for this window and the next, and no more.
+            assert max(sts.mints.values()) <= 4
 
 
 async def test_redis_that_is_emptied_under_load_costs_no_request(shared, valkey):
