@@ -150,17 +150,32 @@ async def test_many_requests_over_two_replicas_mint_each_key_once(shared, reques
 
 async def test_slow_token_service_is_asked_once_however_many_wait(shared):
     replicas, sts = shared
-    sts.delay = timedelta(seconds=2)
+    sts.blocked_until = asyncio.Event()
+    before = await resolved_and_waiting(replicas)
     judge = Judge()
 
-    answers = await asyncio.gather(
+    asking = asyncio.gather(
         *(replicas.vend(number % 2, RECIPIENTS[0], "waited-for") for number in range(100))
     )
 
-    for answer in answers:
+    async def all_wait() -> bool:
+        resolved, waiting = await resolved_and_waiting(replicas)
+        return resolved == before[0] + 100 and waiting > before[1]
+
+    await eventually_async(all_wait)
+    sts.blocked_until.set()
+    for answer in await asking:
         judge.look(answer, RECIPIENTS[0], "waited-for")
     assert judge.verdict == {}
     assert mints_of(sts, "waited-for") == {Minted("tables/waited-for/*", RECIPIENTS[0]): 1}
+
+
+async def resolved_and_waiting(replicas: Fleet) -> tuple[float, float]:
+    """Return how many requests the catalog has answered, and how often a replica waited for the other."""
+    return (
+        await replicas.total("sluice_rpc_requests_total", method="/gateway.v1.Catalog/Resolve"),
+        await replicas.total("sluice_credential_lease_waits_total"),
+    )
 
 
 async def test_slow_mint_does_not_hold_up_another_key(shared):
