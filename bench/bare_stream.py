@@ -12,7 +12,7 @@ from pathlib import Path
 import uvloop
 from aiohttp import web
 
-from tests.deployments import free_port
+from tests.ports import free_port
 from tests.repository import ROOT
 
 # About a page of the gateway's answers.

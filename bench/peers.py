@@ -11,7 +11,8 @@ from pathlib import Path
 
 from bench import bare
 from bench.load import Load, measure
-from tests.deployments import Deployment, free_port
+from tests.deployments import Deployment
+from tests.ports import free_port
 
 PREFIX = "/delta-sharing"
 

@@ -1,4 +1,4 @@
-"""Short-lived certificates for tests: an authority, and what it signs."""
+"""Certificates for tests: an authority, and what it signs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 from deploy.compose import authority
 from gateway.config.schema import TlsConfig
 
-_LIFE = timedelta(hours=1)
+# Longer than any lane: session fixtures keep them.
+_LIFE = timedelta(days=1)
 _LOOPBACK = ("localhost", "127.0.0.1")
 
 

@@ -20,6 +20,11 @@ os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 # Before any test imports polars: the suite has more workers than cores, and threads would contend for them.
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
+# Servers of tests are on loopback, which a proxy of the environment does not reach.
+os.environ["NO_PROXY"] = os.environ["no_proxy"] = ",".join(
+    filter(None, (os.environ.get("no_proxy") or os.environ.get("NO_PROXY"), "127.0.0.1,localhost"))
+)
+
 load_profile()
 
 _SIGNAL_HANDLERS = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}

@@ -7,12 +7,10 @@ import json
 import os
 import secrets
 import signal
-import socket
 import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -27,17 +25,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from gateway.config.schema import TlsConfig
 from tests.certificates import Authority, new_authority
 from tests.http import request
-from tests.ports import FIRST_PORT, LAST_PORT
-from tests.waiting import eventually
+from tests.ports import free_port
+from tests.waiting import START_SECONDS, eventually
 
 SERVICES = ("catalog", "snapshot", "presign", "vending")
-_START_TIMEOUT = 180
 _STOP_TIMEOUT = 120
 
 Settings = dict[str, Any]
-
-# Whoever is given a port binds it some time later: the ports of one deployment are all chosen before that.
-_given: deque[int] = deque(maxlen=2000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,22 +162,6 @@ def split(directory: Path, settings: Settings, replicas: int = 1, workers: int =
         yield deployment
 
 
-def free_port() -> int:
-    """Return a port below the ephemeral range that nobody listens on, and that was not given before."""
-    for _ in range(1000):
-        port = FIRST_PORT + secrets.randbelow(LAST_PORT - FIRST_PORT + 1)
-        if port in _given:
-            continue
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            _given.append(port)
-            return port
-    raise RuntimeError(f"no free port from {FIRST_PORT} to {LAST_PORT}")
-
-
 def write_files(state: Path, settings: Settings) -> ServerFiles:
     """Write the configuration of a process that keeps its state in a directory of its own."""
     metrics = settings.get("metrics", {}).get("listen") or f"127.0.0.1:{free_port()}"
@@ -232,7 +210,7 @@ def _wait_until_ready(deployment: Deployment) -> None:
         return f"{server.name} is ready\n{deployment.logs()}"
 
     for server in deployment.processes.values():
-        eventually(partial(is_up, server), partial(description, server), seconds=_START_TIMEOUT)
+        eventually(partial(is_up, server), partial(description, server), seconds=START_SECONDS)
 
 
 def _is_complete(url: str) -> bool:

@@ -1,8 +1,11 @@
-"""The range of ports that this test process may use; concurrent processes get disjoint ranges."""
+"""Ports for the servers of this test process; concurrent processes get disjoint ranges."""
 
 from __future__ import annotations
 
 import os
+import secrets
+import socket
+from collections import deque
 
 
 def _range_of(worker: str, workers: int, first: int, last: int) -> tuple[int, int]:
@@ -21,3 +24,34 @@ FIRST_PORT, LAST_PORT = _range_of(
     int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")),
     *map(int, os.environ.get("TEST_PORTS", "10000-10999").split("-")),
 )
+# A server binds its port some time after the port was given. Half of the range stays available.
+_given: deque[int] = deque(maxlen=(LAST_PORT - FIRST_PORT + 1) // 2)
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on, and that was not given lately."""
+    (port,) = free_ports(1)
+    return port
+
+
+def free_ports(count: int, *, also: int = 0) -> list[int]:
+    """Return ports that nobody listens on and that were not given lately, nor those ``also`` above them."""
+    found: list[int] = []
+    for _ in range(1000):
+        port = FIRST_PORT + secrets.randbelow(LAST_PORT - FIRST_PORT + 1)
+        wanted = {port, port + also}
+        if wanted.isdisjoint(_given) and all(map(_is_free, wanted)):
+            _given.extend(wanted)
+            found.append(port)
+        if len(found) == count:
+            return found
+    raise RuntimeError(f"no {count} free ports from {FIRST_PORT} to {LAST_PORT}")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True

@@ -14,7 +14,8 @@ from typing import Any
 
 from tests.installed import installed
 from tests.observed import RULES
-from tests.stores.process import free_ports, retried, running
+from tests.ports import free_ports
+from tests.stores.process import retried, running
 
 
 class PrometheusError(Exception):

@@ -10,6 +10,10 @@ from typing import Any, TypeVar, overload
 
 # Far longer than anything but the start of a JVM takes on a machine whose load is 50.
 SECONDS = 60.0
+# For the start of a process that imports the gateway, or of another server.
+START_SECONDS = 180.0
+# For a timeout under test, tried in turn until one is long enough to reach the code that it ends.
+DEADLINES = (0.1, 1.0, 10.0, 60.0)
 
 Result = TypeVar("Result")
 What = str | Callable[[], str]

@@ -19,13 +19,14 @@ from prometheus_client.samples import Sample
 
 from gateway.commands.bearer import hash_of
 from gateway.demo.sample import ensure_sample
-from tests.deployments import Deployment, free_port, split
+from tests.deployments import Deployment, split
 from tests.doubles.server import serving
 from tests.doubles.steerable_sts import SteerableSts
 from tests.http import Answer, request
+from tests.ports import free_port
 from tests.repository import ROOT
 from tests.stores.redis import Server, running_server, valkey_program
-from tests.waiting import eventually
+from tests.waiting import START_SECONDS, eventually
 
 RECIPIENTS = ("acme", "globex", "initech")
 # One whose rate is soon used up.
@@ -123,7 +124,7 @@ def _running_worker(directory: Path) -> Iterator[str]:
     with (directory / "log").open("wb") as log:
         worker = subprocess.Popen(command, cwd=ROOT, stderr=log)
     try:
-        eventually(lambda: _answers(f"http://{address}/readyz"))
+        eventually(lambda: _answers(f"http://{address}/readyz"), seconds=START_SECONDS)
         yield f"http://{address}"
     finally:
         worker.terminate()

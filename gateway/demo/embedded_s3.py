@@ -26,10 +26,9 @@ from gateway.demo.s3_access import BUCKET, Access, Keys, iam, identities, new_ac
 REGION: Final = "us-east-1"
 
 _HOST: Final = "127.0.0.1"
-# It listens 10,000 above each port, too, and the kernel hands out ports from 32768 on.
-_GRPC_OFFSET: Final = 10_000
-_FIRST_PORT, _LAST_PORT = 10_000, 22_767
-_PATIENCE: Final = 60.0
+# Below the kernel's ephemeral ports, and above those that the test suite gives to its servers.
+_FIRST_PORT, _LAST_PORT = 22_768, 24_767
+_PATIENCE: Final = 180.0
 _PAUSE: Final = 0.2
 _WORDS_OF_LOG: Final = 300
 _LOCK: Final = ".lock"
@@ -68,6 +67,20 @@ class EmbeddedS3:
                 raise S3NotStarted(f"it did not take {key}: {exc}") from exc
 
 
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """What the parts of the store listen on; left out, gRPC is 10,000 above HTTP."""
+
+    master: int
+    master_grpc: int
+    volume: int
+    volume_grpc: int
+    filer: int
+    filer_grpc: int
+    s3: int
+    s3_grpc: int
+
+
 class StartingS3:
     """A store on its way; ``wait`` for it when there is nothing else to do."""
 
@@ -75,12 +88,11 @@ class StartingS3:
         self._directory = directory
         self._program = program
         self._access = new_access()
-        ports = free_ports(4)
-        self._port = ports[-1]
+        self.ports = Ports(*free_ports(8))
         self._processes: list[subprocess.Popen[bytes]] = []
         _write_settings(directory, self._access)
         try:
-            self._processes += (self._start(part) for part in commands(ports))
+            self._processes += (self._start(part) for part in commands(self.ports))
         except BaseException:
             self.stop()
             raise
@@ -88,7 +100,7 @@ class StartingS3:
     def wait(self) -> EmbeddedS3:
         """Return the store once it stores; raise ``S3NotStarted`` when it ends or takes too long."""
         deadline = time.monotonic() + _PATIENCE
-        endpoint = f"http://{_HOST}:{self._port}"
+        endpoint = f"http://{_HOST}:{self.ports.s3}"
         client = _client(endpoint, self._access.admin)
         while not _stores(client):
             if any(process.poll() is not None for process in self._processes):
@@ -148,30 +160,39 @@ def starting_s3(directory: Path, scripts: str | None = None) -> Iterator[Startin
             starting.stop()
 
 
-def commands(ports: list[int]) -> list[list[str]]:
+def commands(ports: Ports) -> list[list[str]]:
     """Return how the parts of the store are called, in its own directory."""
     # Not as one `weed server`: that talks to itself over sockets in /tmp, and cannot be told another place.
-    master, volume, filer, s3 = ports
     own = (f"-ip={_HOST}", f"-ip.bind={_HOST}")
+    master = f"{_HOST}:{ports.master}.{ports.master_grpc}"
     return [
-        ["master", *own, f"-port={master}", "-mdir=.", "-volumeSizeLimitMB=64", "-telemetry=false"],
-        ["volume", *own, f"-port={volume}", "-dir=.", "-max=20", f"-mserver={_HOST}:{master}"],
         [
-            *("filer", *own, f"-port={filer}", "-defaultStoreDir=.", f"-master={_HOST}:{master}"),
-            *("-localSocket=filer.sock", "-s3", f"-s3.port={s3}", "-s3.localSocket=s3.sock"),
-            *("-s3.port.iceberg=0", "-s3.port.lance=0", "-s3.config=s3.json", "-s3.iam.config=iam.json"),
+            *("master", *own, f"-port={ports.master}", f"-port.grpc={ports.master_grpc}"),
+            *("-mdir=.", "-volumeSizeLimitMB=64", "-telemetry=false"),
+        ],
+        [
+            *("volume", *own, f"-port={ports.volume}", f"-port.grpc={ports.volume_grpc}"),
+            *("-dir=.", "-max=20", f"-mserver={master}"),
+        ],
+        [
+            *("filer", *own, f"-port={ports.filer}", f"-port.grpc={ports.filer_grpc}"),
+            *("-defaultStoreDir=.", f"-master={master}", "-localSocket=filer.sock"),
+        ],
+        # As a part of the filer it would expect the filer's gRPC 10,000 above its HTTP.
+        [
+            *("s3", *own, f"-port={ports.s3}", f"-port.grpc={ports.s3_grpc}", "-localSocket=s3.sock"),
+            *(f"-filer={_HOST}:{ports.filer}.{ports.filer_grpc}", "-port.iceberg=0", "-port.lance=0"),
+            *("-config=s3.json", "-iam.config=iam.json"),
         ],
     ]
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens on, nor 10,000 above."""
+    """Return ports that nobody listens on."""
     found: list[int] = []
     while len(found) < count:
         port = _FIRST_PORT + secrets.randbelow(_LAST_PORT - _FIRST_PORT + 1)
-        taken = {other + offset for other in found for offset in (0, _GRPC_OFFSET)}
-        both = (port, port + _GRPC_OFFSET)
-        if taken.isdisjoint(both) and all(map(_is_free, both)):
+        if port not in found and _is_free(port):
             found.append(port)
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -32,8 +31,10 @@ SERVICE = "gateway.v1.Vending"
 class NamedServicer(vending_pb2_grpc.VendingServicer):
     def __init__(self, name: str) -> None:
         self.name = name
+        self.peers: set[str] = set()
 
     async def Issue(self, request, context):
+        self.peers.add(context.peer())
         return pb.IssueResponse(credential_id=self.name)
 
 
@@ -43,10 +44,10 @@ async def stack():
         yield opened
 
 
-async def start(stack, *, name="one", health=None, **settings) -> str:
+async def start(stack, *, name="one", health=None, servicer=None, **settings) -> str:
     config = ServicesConfig(**{"listen": "127.0.0.1:0", **settings})
     server = network_server(config, FakeRpcMetrics())
-    vending_pb2_grpc.add_VendingServicer_to_server(NamedServicer(name), server)
+    vending_pb2_grpc.add_VendingServicer_to_server(servicer or NamedServicer(name), server)
     (health or Health()).register(server)
     port = await listen(server, config, (SERVICE,))
     stack.push_async_callback(server.stop, None)
@@ -166,13 +167,16 @@ async def test_a_peer_with_a_certificate_of_another_authority_is_turned_away(sta
 
 
 async def test_a_connection_has_a_bounded_age(stack):
-    address = await start(stack, maxConnectionAge=timedelta(seconds=1))
+    servicer = NamedServicer("one")
+    address = await start(stack, servicer=servicer, maxConnectionAge=timedelta(seconds=1))
     stub = vending_pb2_grpc.VendingStub(await open_channel(stack, address))
 
-    # Calls go on as connections are replaced underneath.
-    for _ in range(50):
-        await asyncio.sleep(0.05)
+    async def is_replaced() -> bool:
+        # Calls go on as connections are replaced underneath.
         assert (await stub.Issue(pb.IssueRequest(), timeout=60)).credential_id == "one"
+        return len(servicer.peers) > 1
+
+    await eventually_async(is_replaced)
 
 
 async def test_a_replica_that_is_about_to_stop_is_sent_nothing_more(stack):

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from aiohttp import web
 
 from gateway.config.schema import TlsConfig
-from tests.stores.process import free_ports
+from tests.ports import free_ports
 
 _TRIES = 5
 

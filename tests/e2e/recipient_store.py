@@ -12,7 +12,8 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from tests.stores.process import free_ports, listens, running
+from tests.ports import free_ports
+from tests.stores.process import listens, running
 from tests.stores.s3 import Keys, S3Store, keys_of
 
 BUCKET = "lake"

@@ -19,9 +19,10 @@ from pathlib import Path
 import pytest
 
 from tests.components import BOTO3, CLIENT, CURL, DEMO, SEAWEEDFS
-from tests.deployments import free_port
 from tests.e2e.official_client import PYTHON, environment, require_environment
+from tests.ports import free_port
 from tests.repository import ROOT
+from tests.waiting import START_SECONDS
 
 SLUICE = Path(sys.prefix) / "bin" / "sluice"
 STOP_SECONDS = 120
@@ -236,7 +237,7 @@ def test_a_taken_port_is_said_in_words(tmp_path):
         other.listen()
         port = other.getsockname()[1]
         result = subprocess.run(
-            command(tmp_path, port), capture_output=True, text=True, check=False, timeout=120
+            command(tmp_path, port), capture_output=True, text=True, check=False, timeout=START_SECONDS
         )
     assert result.returncode not in (0, None)
     assert str(port) in result.stderr
@@ -248,7 +249,7 @@ def test_a_second_demo_in_the_same_directory_is_refused_and_leaves_the_first_as_
     kept = {name: (state / name).read_bytes() for name in ("sample.share", "server.yaml")}
 
     result = subprocess.run(
-        command(state, free_port()), capture_output=True, text=True, check=False, timeout=120
+        command(state, free_port()), capture_output=True, text=True, check=False, timeout=START_SECONDS
     )
 
     assert result.returncode == 1

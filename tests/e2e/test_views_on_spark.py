@@ -334,7 +334,7 @@ def _running_worker(config: Path, log: Path) -> Iterator[None]:
             yield
         finally:
             process.terminate()
-            process.wait(120)
+            process.wait(WAIT_SECONDS)
 
 
 def _expected(region: str, rows: list[dict[str, Any]]) -> list[str]:

@@ -137,8 +137,10 @@ def read_url(url: str) -> Answer:
 
 
 def urls_of(answer: Answer) -> list[str]:
-    """Return all URLs of an answer in the parquet format."""
-    return [line["file"]["url"] for line in answer.streamed() if "file" in line]
+    """Return all URLs of an answer in the parquet format; there is one at least."""
+    urls = [line["file"]["url"] for line in answer.streamed() if "file" in line]
+    assert urls
+    return urls
 
 
 def _share(store: UrlStore, tables: Sequence[Entry | str]) -> Entry:

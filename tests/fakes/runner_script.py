@@ -40,6 +40,8 @@ def _serve(request_id: str, request: dict[str, Any]) -> None:
         os._exit(plan["exit"])
     _say(request_id, event="progress", message="half", done=1, total=2)
     time.sleep(plan.get("sleep", 0))
+    while "until" in plan and not Path(plan["until"]).exists():
+        time.sleep(0.02)
     if "append" in plan:
         with Path(plan["append"]).open("a") as file:
             file.write(f"{plan['line']}\n")

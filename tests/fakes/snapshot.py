@@ -23,12 +23,15 @@ from gateway.v1.snapshot_pb2_grpc import SnapshotServicer
 from tests.fakes.page import page_of
 from tests.fakes.table_lines import Line, Lines
 from tests.fakes.world import FakeTable, World, open_grant
+from tests.waiting import eventually_async
 
 # Hints that name the one column, or the column that the suite's partitioned tables have.
 _USABLE = re.compile(r"(n|day) *(=|<|>) *\S+")
 _ZONED = re.compile(r".*(Z|[+-]\d\d:\d\d)")
 # When version 0 of every table was made.
 _BEGINNING = "1970-01-01T00:00:00Z"
+# Turns of the loop after which a stream that could go on would have.
+_QUIET_TURNS = 50
 _KEYS = Keys(current=Key(id="k", secret=b"fake" * 8))
 
 
@@ -97,6 +100,17 @@ class FakeSnapshot(SnapshotServicer):
                 yield pb.ChangesResponse(end=answer.end)
         finally:
             self.closed += 1
+
+    async def settled_pages(self, least: int = 1) -> int:
+        """Wait for a number of pages, then until the loop turns often without another; return the number."""
+        await eventually_async(lambda: self.pages >= least)
+        # Counted in turns of the loop: a machine that is busy slows both.
+        made, quiet = self.pages, 0
+        while quiet < _QUIET_TURNS:
+            await asyncio.sleep(0.01)
+            quiet = quiet + 1 if made == self.pages else 0
+            made = self.pages
+        return made
 
     async def _paced(self, pages: Iterable[pb.FilePage]) -> AsyncIterator[pb.FilePage]:
         for page in pages:

@@ -39,7 +39,8 @@ class NotingCraft:
     async def plan(self, job: Job) -> Plan:
         line = f"{job.key.subject} {job.claimed_sequence} {os.getpid()}"
         sleep = float(job.parameters.get("sleep", 0.1))
-        return Plan(body={"append": str(self._runs), "line": line, "sleep": sleep})
+        until = {"until": job.parameters["until"]} if "until" in job.parameters else {}
+        return Plan(body={"append": str(self._runs), "line": line, "sleep": sleep, **until})
 
     async def publish(self, job: Job, plan: Plan, result: Mapping[str, Any]) -> None:
         key = f"views/{job.key.subject}.json"

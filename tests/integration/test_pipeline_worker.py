@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -25,7 +25,7 @@ from gateway.domain.location import parse_location
 from gateway.ports import StateStore, utcnow
 from tests.components import SEAWEEDFS
 from tests.contract.test_issuing import keys, opened, seaweedfs_options
-from tests.waiting import eventually_async
+from tests.waiting import START_SECONDS, eventually_async
 
 ROOT = Path(__file__).parents[2]
 # Of jobs that are taken over from workers that died; and longer than a busy machine delays a renewal.
@@ -118,23 +118,19 @@ async def test_workers_and_runners_that_are_killed_lose_and_double_nothing(fleet
         fleet.start()
     kills = 0
     async with asyncio.timeout(DEADLINE):
-        while not await _all_done(queue, asked):
+        while kills < 8 or not await _all_done(queue, asked):
             await asyncio.sleep(rng.uniform(0.2, 1.2))
             if kills < 14:
                 kills += await _kill_one(fleet, rng)
-            asked = [await _asked_again(queue, job) for job in asked]
+            ended = {JobState.FAILED} if kills >= 8 else {JobState.FAILED, JobState.DONE}
+            asked = [await _asked_again(queue, job, ended) for job in asked]
 
-    assert kills >= 8
-    for job in asked:
-        entry = await state.get(f"views/{job.key.subject}.json")
-        effects = json.loads(entry.content)
-        assert job.sequence in effects
-        assert len(effects) == len(set(effects))
+    await _assert_each_took_effect_once(state, asked)
     assert set(fleet.runs) >= {(job.key.subject, job.sequence) for job in asked}
 
 
-async def test_worker_that_is_asked_to_stop_gives_its_job_to_another_at_once(fleet, queue):
-    job = await queue.request(KEYS[0], {"sleep": "60"}, utcnow())
+async def test_worker_that_is_asked_to_stop_gives_its_job_to_another_at_once(fleet, queue, tmp_path):
+    job = await queue.request(KEYS[0], {"until": f"{tmp_path}/never"}, utcnow())
     first = fleet.start(grace=0.2)
     running = await _until(queue, job.key, lambda job: job.state is JobState.RUNNING)
     first.send_signal(signal.SIGTERM)
@@ -147,20 +143,22 @@ async def test_worker_that_is_asked_to_stop_gives_its_job_to_another_at_once(fle
     assert taken.worker != running.worker
 
 
-async def test_worker_that_is_asked_to_stop_lets_its_job_finish(fleet, queue):
-    job = await queue.request(KEYS[0], {"sleep": "1.5"}, utcnow())
-    worker = fleet.start()
+async def test_worker_that_is_asked_to_stop_lets_its_job_finish(fleet, queue, tmp_path):
+    job = await queue.request(KEYS[0], {"until": f"{tmp_path}/finish"}, utcnow())
+    worker = fleet.start(grace=DEADLINE)
     await _until(queue, job.key, lambda job: job.state is JobState.RUNNING)
     worker.send_signal(signal.SIGTERM)
+    await eventually_async(lambda: "stopping: the job under way may finish" in fleet.log)
+    (tmp_path / "finish").touch()
 
     assert await asyncio.to_thread(worker.wait, 90) == 0
     assert (await queue.find(job.key)).state is JobState.DONE
 
 
-async def test_runner_dies_with_its_worker(fleet, queue):
-    await queue.request(KEYS[0], {"sleep": "60"}, utcnow())
+async def test_runner_dies_with_its_worker(fleet, queue, tmp_path):
+    await queue.request(KEYS[0], {"until": f"{tmp_path}/never"}, utcnow())
     worker = fleet.start()
-    runners = await eventually_async(fleet.runners)
+    runners = await eventually_async(fleet.runners, seconds=START_SECONDS)
     fleet.kill(worker)
 
     await eventually_async(lambda: not any(_lives(pid) for pid in runners))
@@ -176,20 +174,20 @@ async def test_state_of_a_fleet_may_lie_in_an_object_store(seaweedfs, tmp_path):
         assert storage.open_state is not None
         state = storage.open_state(parse_location(place))
         queue = StateJobQueue(state, worker="test", lease=timedelta(seconds=LEASE), clock=utcnow)
-        asked = [await queue.request(key, {"sleep": "1"}, utcnow()) for key in KEYS[:3]]
+        until = {"until": f"{tmp_path}/finish"}
+        asked = [await queue.request(key, until, utcnow()) for key in KEYS[:3]]
         with _fleet(tmp_path, storages=[entry], state={"location": place}) as fleet:
             fleet.lease = SHORT_LEASE
             for _ in range(2):
                 fleet.start()
-            await _until(queue, KEYS[0], lambda job: job.state is not JobState.QUEUED)
+            await eventually_async(lambda: len(fleet.runners()) == 2, seconds=START_SECONDS)
             fleet.kill(fleet.workers[0])
-            await eventually_async(
-                lambda: _all_done(queue, asked), lambda: fleet.log[-4000:], seconds=DEADLINE, pause=0.3
-            )
-        for job in asked:
-            entry_of = await state.get(f"views/{job.key.subject}.json")
-            assert entry_of is not None
-            assert json.loads(entry_of.content) == [job.sequence]
+            (tmp_path / "finish").touch()
+            async with asyncio.timeout(DEADLINE):
+                while not await _all_done(queue, asked):
+                    await asyncio.sleep(0.3)
+                    asked = [await _asked_again(queue, job, {JobState.FAILED}) for job in asked]
+        await _assert_each_took_effect_once(state, asked)
         secret = seaweedfs.admin.secret_access_key
         assert secret not in fleet.log
 
@@ -209,12 +207,21 @@ async def _all_done(queue: StateJobQueue, asked: list[Job]) -> bool:
     return all(now.done_sequence >= job.sequence for now, job in zip(found, asked, strict=True))
 
 
-async def _asked_again(queue: StateJobQueue, job: Job) -> Job:
-    """Ask again for what has failed, as whoever wants it would."""
+async def _asked_again(queue: StateJobQueue, job: Job, states: Collection[JobState]) -> Job:
+    """Request a job again if it is in one of the states."""
     now = await _find(queue, job.key)
-    if now.state is JobState.FAILED:
+    if now.state in states:
         return await queue.request(job.key, job.parameters, utcnow())
     return job
+
+
+async def _assert_each_took_effect_once(state: StateStore, jobs: list[Job]) -> None:
+    for job in jobs:
+        entry = await state.get(f"views/{job.key.subject}.json")
+        assert entry is not None
+        effects = json.loads(entry.content)
+        assert job.sequence in effects
+        assert len(effects) == len(set(effects))
 
 
 async def _until(queue: StateJobQueue, key: JobKey, is_so) -> Job:

@@ -22,7 +22,7 @@ from gateway.config.load import load
 from gateway.config.schema import Config
 from tests.components import ALL_IN_ONE, SEAWEEDFS, VALKEY
 from tests.deployments import Deployment, all_in_one
-from tests.stores.process import free_ports
+from tests.ports import free_ports
 from tests.stores.redis import Server, running_server, valkey_program
 from tests.waiting import eventually
 

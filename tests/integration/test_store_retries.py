@@ -13,7 +13,7 @@ from obstore.store import S3Store
 
 from gateway.domain.location import parse_location
 from gateway.errors import Unavailable
-from tests.deployments import free_port
+from tests.ports import free_port
 from vendors.obstore_client import client_options, retry_config
 from vendors.obstore_reader import ObstoreReader
 

@@ -15,7 +15,8 @@ from azure.storage.blob import BlobServiceClient
 from botocore.exceptions import ClientError
 
 from tests.components import AZURITE, FAKE_GCS_SERVER, MINIO, SEAWEEDFS
-from tests.stores.process import EndedEarly, free_ports, listens, retried, running
+from tests.ports import free_ports
+from tests.stores.process import EndedEarly, listens, retried, running
 from tests.stores.s3 import keys_of
 from tests.waiting import eventually
 

@@ -29,15 +29,18 @@ def counted(deployment: Deployment) -> dict[str, float]:
 
 
 def test_a_table_that_is_asked_for_again_in_the_window_is_not_signed_again(deployment):
-    first = urls(deployment)
-    signed = counted(deployment)
-    second = urls(deployment)
-    again = counted(deployment)
+    # The window may turn between two requests, and hardly between two more.
+    for _ in range(3):
+        first = urls(deployment)
+        before = counted(deployment)
+        second = urls(deployment)
+        after = counted(deployment)
+        if first == second:
+            break
     assert len(first) == FILES
-    # Unless the window has turned between them.
-    if first == second:
-        assert again["signed"] == signed["signed"] == FILES
-        assert again["memory"] == FILES
+    assert first == second
+    assert after["signed"] == before["signed"]
+    assert after["memory"] == before["memory"] + FILES
 
 
 def test_without_memory_the_same_urls_are_signed_again(deployment):

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+from tests.ports import free_ports
 from tests.proxies.proxy import LISTENERS, Proxy, configuration
-from tests.stores.process import free_ports, listens, retried, running
+from tests.stores.process import listens, retried, running
 
 
 def envoy_program() -> Path:

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.installed import installed
+from tests.ports import free_ports
 from tests.proxies.proxy import LISTENERS, Proxy, configuration
-from tests.stores.process import free_ports, listens, retried, running
+from tests.stores.process import listens, retried, running
 
 
 @contextmanager

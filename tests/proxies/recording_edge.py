@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Literal
 
 from gateway.config.schema import TlsConfig
-from tests.deployments import free_port
+from tests.ports import free_port
 from tests.proxies.front import EdgeAddress
 
 # Closes the connection instead of answering; or in the middle of its answer.

@@ -14,7 +14,8 @@ import pytest
 
 from gateway.config.schema import TlsConfig
 from tests.installed import installed
-from tests.stores.process import ServerProcess, free_ports, listens, retried, running
+from tests.ports import free_ports
+from tests.stores.process import ServerProcess, listens, retried, running
 
 ACCOUNT = "sluicetest"
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from tests.installed import installed
-from tests.stores.process import ServerProcess, free_ports, listens, retried, running
+from tests.ports import free_ports
+from tests.stores.process import ServerProcess, listens, retried, running
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import signal
 import socket
 import subprocess
@@ -13,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from tests.ports import FIRST_PORT, LAST_PORT
-from tests.waiting import eventually
+from tests.waiting import START_SECONDS, eventually
 
 _TRIES = 3
 
@@ -60,7 +58,7 @@ def running(
     log_file: Path,
     ready: Callable[[], bool],
     env: Mapping[str, str] | None = None,
-    timeout: float = 180,
+    timeout: float = START_SECONDS,
 ) -> Iterator[ServerProcess]:
     """Run a command until the block is left; it is entered when ``ready`` says so."""
     with log_file.open("wb") as log:
@@ -84,20 +82,6 @@ def retried(start: Callable[[], AbstractContextManager[Started]]) -> Iterator[St
     """Enter what ``start`` gives, anew on other ports when the server ended at once."""
     with ExitStack() as stack:
         yield _enter(stack, start)
-
-
-def free_ports(count: int, *, also: int = 0) -> list[int]:
-    """Return ports that nobody listens on, nor on the ports that lie ``also`` above them."""
-    found: list[int] = []
-    for _ in range(1000):
-        port = FIRST_PORT + secrets.randbelow(LAST_PORT - FIRST_PORT + 1)
-        taken = {other + offset for other in found for offset in (0, also)}
-        wanted = {port, port + also}
-        if taken.isdisjoint(wanted) and all(map(_is_free, wanted)):
-            found.append(port)
-        if len(found) == count:
-            return found
-    raise RuntimeError(f"no {count} free ports from {FIRST_PORT} to {LAST_PORT}")
 
 
 def listens(port: int) -> bool:
@@ -163,12 +147,3 @@ def _wait_until_ready(server: ServerProcess, ready: Callable[[], bool], timeout:
         return server.log()[-4000:]
 
     eventually(is_up, lambda: f"{server.process.args!r} is ready\n{end_of_log()}", seconds=timeout)
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-        return True

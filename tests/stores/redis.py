@@ -15,7 +15,8 @@ import redis
 
 from gateway.config.schema import TlsConfig
 from tests.components import REDIS, VALKEY
-from tests.stores.process import ServerProcess, free_ports, listens, retried, running
+from tests.ports import free_ports
+from tests.stores.process import ServerProcess, listens, retried, running
 from tests.waiting import eventually
 
 SERVICE = "lake"

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.stores.process import ServerProcess, free_ports, listens, retried, running
+from tests.ports import free_ports
+from tests.stores.process import ServerProcess, listens, retried, running
 from tests.stores.s3 import Keys, S3Store
 
 BUCKET = "lake"

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.installed import installed
-from tests.stores.process import free_ports, listens, retried, running
+from tests.ports import free_ports
+from tests.stores.process import listens, retried, running
 
 _NAME = "redis"
 

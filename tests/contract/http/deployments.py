@@ -28,8 +28,6 @@ from tests.fakes.services import (
 )
 
 _PATIENCE = 60
-# Turns of the loop after which a stream that could go on would have.
-_QUIET_TURNS = 50
 _BODY_LIMIT = 64 * 1024
 _SLOW_BURST = 3
 _DESCRIBED = ShareFacts(
@@ -81,16 +79,7 @@ class InProcess:
 
     def settled_pages(self, least: int = 1) -> int:
         """Wait for a number of pages, then until the loop turns often without another; return the number."""
-        return int(_await(self.loop, self._settled_pages(least)))
-
-    async def _settled_pages(self, least: int) -> int:
-        # Counted in turns of the server's own loop: a machine that is busy slows both.
-        snapshot, made, quiet = self.services.snapshot, 0, 0
-        while quiet < _QUIET_TURNS or made < least:
-            await asyncio.sleep(0.01)
-            quiet = quiet + 1 if made == snapshot.pages else 0
-            made = snapshot.pages
-        return made
+        return int(_await(self.loop, self.services.snapshot.settled_pages(least)))
 
 
 @contextmanager

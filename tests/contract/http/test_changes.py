@@ -18,7 +18,9 @@ def kinds(answer: Answer) -> list[str]:
 
 
 def changed(answer: Answer) -> list[dict[str, Any]]:
-    return [next(iter(line.values())) for line in answer.streamed()[2:]]
+    found = [next(iter(line.values())) for line in answer.streamed()[2:]]
+    assert found
+    return found
 
 
 def test_content_type_and_version_of_the_start(client: Client, gateway: Gateway) -> None:

@@ -45,7 +45,9 @@ def test_properties(client: Client, gateway: Gateway) -> None:
 
 
 def test_fields_that_a_share_does_not_have_are_absent(client: Client, gateway: Gateway) -> None:
-    for item in client.get("/shares").json()["items"]:
+    items = client.get("/shares").json()["items"]
+    assert items
+    for item in items:
         assert set(item) <= {"name", "id", "displayName", "comment", "properties"}
         assert all(item.values())
 

@@ -69,7 +69,9 @@ def test_access_modes(client: Client, gateway: Gateway, listing: Any) -> None:
 
 
 def test_no_other_fields_and_none_that_is_empty(client: Client, gateway: Gateway, listing: Any) -> None:
-    for item in listing(client, gateway.plain):
+    items = listing(client, gateway.plain)
+    assert items
+    for item in items:
         assert set(item) <= FIELDS
         assert all(item.values())
 

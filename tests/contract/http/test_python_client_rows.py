@@ -165,7 +165,9 @@ def test_the_protocol_of_delta_changes_is_of_a_writer_that_knows_feeds(
 
 
 def test_delta_changes_tell_versions_and_times(client: Client, gateway: Gateway) -> None:
-    for line in delta_feed(client, gateway).streamed()[1:]:
+    lines = delta_feed(client, gateway).streamed()[1:]
+    assert any("file" in line for line in lines)
+    for line in lines:
         if "metaData" in line:
             assert line["metaData"]["version"] >= 0
         else:

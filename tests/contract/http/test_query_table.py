@@ -26,7 +26,9 @@ def ask(
 
 def files(answer: Answer) -> list[dict[str, Any]]:
     assert answer.status == 200
-    return [line["file"] for line in answer.lines() if "file" in line]
+    found = [line["file"] for line in answer.lines() if "file" in line]
+    assert found
+    return found
 
 
 def test_content_type(client: Client, gateway: Gateway) -> None:

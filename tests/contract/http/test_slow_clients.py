@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import socket
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from gateway.edge.server import Connection, Limits
 from gateway.edge.signing import SignedPage
 from tests.contract.http.client import Client, receive
 from tests.contract.http.deployments import InProcess, fakes
+from tests.new_objects import NewObjects
 from tests.waiting import eventually
 
 _SHORT = timedelta(seconds=0.3)
@@ -130,15 +130,14 @@ def test_a_client_that_does_not_read_its_answer_is_cut_off(running: InProcess) -
 
 @pytest.mark.slow
 def test_clients_that_read_nothing_hold_two_pages_each_and_slow_nobody_else_down() -> None:
+    signed, opened = NewObjects(SignedPage), NewObjects(Connection)
     with fakes() as patient, grown(patient, 60_000), ExitStack() as streams:
         count = 5
         for _ in range(count):
             streams.enter_context(stalled(patient))
         made = patient.settled_pages(least=2 * count)
-        found = gc.get_objects()
-        pages = [each for each in found if isinstance(each, SignedPage)]
-        connections = [each for each in found if isinstance(each, Connection)]
-        buffered = [each.transport.get_write_buffer_size() for each in connections if each.transport]
+        pages = signed.find()
+        buffered = [each.transport.get_write_buffer_size() for each in opened.find() if each.transport]
         assert len(buffered) == count
         # What the kernel holds for a connection is not ours to bound; the whole of each would be 60 pages.
         assert made < 40 * count

@@ -152,7 +152,7 @@ def test_a_deletion_vector_is_inline_or_has_a_url_and_the_id_of_its_file(
         for line in delta.files(gateway.vectors).lines
         if "deletionVector" in (action := line["file"]["deltaSingleAction"]["add"])
     ]
-    assert vectors
+    assert "p" in {vector["storageType"] for _, vector in vectors}
     for file, vector in vectors:
         if vector["storageType"] == "p":
             assert file["deletionVectorFileId"]
@@ -186,8 +186,9 @@ def test_urls_live_long_enough_not_to_be_refreshed_all_the_time(
     client: Client, gateway: Gateway, capabilities: str
 ) -> None:
     soon = (time.time() + 20 * 60) * 1000
-    for line in SparkClient(client, capabilities).files(gateway.plain).lines:
-        assert line["file"]["expirationTimestamp"] > soon
+    lines = SparkClient(client, capabilities).files(gateway.plain).lines
+    assert lines
+    assert all(line["file"]["expirationTimestamp"] > soon for line in lines)
 
 
 @FORMATS
@@ -195,7 +196,9 @@ def test_a_range_up_to_the_size_is_206_and_whole(client: Client, gateway: Gatewa
     if not gateway.serves_files:
         pytest.skip("its URLs lead nowhere")
     asked = SparkClient(client, capabilities)
-    for line in asked.files(gateway.plain).lines:
+    lines = asked.files(gateway.plain).lines
+    assert lines
+    for line in lines:
         file = line["file"]
         action = file.get("deltaSingleAction", {}).get("add", file)
         assert asked.read(action.get("path", action.get("url")), action["size"]).startswith(b"PAR1")
@@ -226,7 +229,9 @@ def test_pages_of_changes_take_the_token_as_it_is(
 def test_the_first_pages_urls_do_not_expire_before_the_last_page(
     spark: SparkClient, gateway: Gateway
 ) -> None:
-    for page in spark.all_pages(gateway.large, 1000):
+    pages = spark.all_pages(gateway.large, 1000)
+    assert len(pages) == 3
+    for page in pages:
         assert page.end is not None
         assert page.end["minUrlExpirationTimestamp"] > (time.time() + 20 * 60) * 1000
 

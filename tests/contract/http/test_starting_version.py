@@ -52,7 +52,9 @@ def test_metadata_of_later_versions_is_told(client: Client, gateway: Gateway) ->
 
 
 def test_each_file_has_its_version_and_its_time(client: Client, gateway: Gateway) -> None:
-    for line in client.query(gateway.change_feed, {"startingVersion": 0}).streamed()[2:]:
+    lines = client.query(gateway.change_feed, {"startingVersion": 0}).streamed()[2:]
+    assert lines
+    for line in lines:
         (file,) = line.values()
         assert file["version"] >= 1
         if "metaData" not in line:

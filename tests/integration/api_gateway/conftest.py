@@ -9,7 +9,7 @@ import pytest
 
 from tests.certificates import Authority, new_authority
 from tests.components import ENVOY, NGINX
-from tests.deployments import free_port
+from tests.ports import free_port
 from tests.proxies.front import PREFIX, Front, Ports, StartFront
 from tests.proxies.front_envoy import envoy_front
 from tests.proxies.front_nginx import nginx_front

@@ -9,7 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from tests.deployments import Deployment, Settings, all_in_one, free_port
+from tests.deployments import Deployment, Settings, all_in_one
+from tests.ports import free_port
 from tests.proxies.front import EdgeAddress
 
 

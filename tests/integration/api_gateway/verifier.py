@@ -11,7 +11,7 @@ from typing import Any
 
 import jwt
 
-from tests.deployments import free_port
+from tests.ports import free_port
 
 
 @dataclass

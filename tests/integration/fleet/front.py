@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from tests.certificates import new_authority
-from tests.deployments import free_port
 from tests.http import request
 from tests.integration.fleet.replicas import Replica
+from tests.ports import free_port
 from tests.proxies.front import EdgeAddress, Front, Ports
 from tests.proxies.front_envoy import place_envoy, running_envoy
 from tests.stores.process import listens

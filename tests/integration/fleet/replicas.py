@@ -23,7 +23,6 @@ from tests.deployments import (
     ServerFiles,
     ServerProcess,
     Settings,
-    free_port,
     is_ready,
     launch,
     split_keys,
@@ -33,6 +32,7 @@ from tests.deployments import (
 )
 from tests.integration.fleet.journal import FILE, JournalReader
 from tests.integration.fleet.sockets import ports_towards
+from tests.ports import free_port
 from tests.waiting import eventually_async
 
 EDGE = "edge"

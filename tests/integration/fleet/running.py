@@ -11,7 +11,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.deployments import SERVICES, free_port
+from tests.deployments import SERVICES
 from tests.doubles.server import serving
 from tests.doubles.steerable_sts import SteerableSts
 from tests.integration.fleet.front import edges_in_use, running_front
@@ -27,6 +27,7 @@ from tests.integration.fleet.replicas import (
     side_by_side,
     until,
 )
+from tests.ports import free_port
 from tests.proxies.front import PREFIX, Front
 from tests.stores.redis import Server, running_server, valkey_program
 

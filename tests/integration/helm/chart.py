@@ -45,7 +45,9 @@ class Rendered:
     def processes(self) -> dict[str, Object]:
         """Return the Deployments of the gateway's processes, by the process' name."""
         deployments = self.of("Deployment").values()
-        return {name: each for each in deployments if (name := container(each)["name"]) and _serves(each)}
+        found = {name: each for each in deployments if (name := container(each)["name"]) and _serves(each)}
+        assert found, "no process is rendered"
+        return found
 
 
 def render(*files: str, values: Values | None = None, helm: str = "helm3", version: str = NEWEST) -> Rendered:

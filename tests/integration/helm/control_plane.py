@@ -18,8 +18,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from tests.installed import installed
 from tests.integration.helm.chart import GO_ENV
 from tests.integration.helm.kubernetes_api import KubernetesApi, Object
-from tests.stores.process import free_ports, listens, retried, running
-from tests.waiting import eventually
+from tests.ports import free_ports
+from tests.stores.process import listens, retried, running
+from tests.waiting import START_SECONDS, eventually
 
 _NODES = 3
 # The label of nodes that kwok looks after.
@@ -48,7 +49,9 @@ class Cluster:
         body = {"metadata": {"name": name, "labels": labels}}
         self.api.create("/api/v1/namespaces", body)
         accounts = f"/api/v1/namespaces/{name}/serviceaccounts"
-        eventually(lambda: bool(self.api.list(accounts)), f"{name} has an account for pods")
+        eventually(
+            lambda: bool(self.api.list(accounts)), f"{name} has an account for pods", seconds=START_SECONDS
+        )
 
     def pods(self, namespace: str) -> list[Object]:
         return self.api.list(f"/api/v1/namespaces/{namespace}/pods")
@@ -166,7 +169,9 @@ def _add_nodes(api: KubernetesApi) -> None:
         }
         status = {"capacity": capacity, "allocatable": capacity}
         api.create("/api/v1/nodes", {"metadata": {"name": name, "labels": labels}, "status": status})
-    eventually(lambda: all(map(_is_ready, api.list("/api/v1/nodes"))), "all nodes are ready")
+    eventually(
+        lambda: all(map(_is_ready, api.list("/api/v1/nodes"))), "all nodes are ready", seconds=START_SECONDS
+    )
 
 
 def _is_ready(node: Object) -> bool:

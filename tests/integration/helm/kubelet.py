@@ -77,7 +77,11 @@ class Kubelet:
 
     def _watch(self) -> None:
         while not self._stop.wait(_POLL_SECONDS):
-            found = self.cluster.api.list(f"/api/v1/pods?fieldSelector=spec.nodeName={self.node}")
+            try:
+                found = self.cluster.api.list(f"/api/v1/pods?fieldSelector=spec.nodeName={self.node}")
+            except OSError:
+                # The API server is too busy to answer in time.
+                continue
             here = {each["metadata"]["uid"]: each for each in found}
             for uid, each in here.items():
                 if uid not in self._pods:

@@ -13,7 +13,7 @@ from typing import Any
 
 Object = dict[str, Any]
 
-_PAUSES = (0.5, 1, 2, 4)
+_PAUSES = (0.5, 1, 2, 4, 8, 10, 10, 10)
 
 
 class KubernetesApi:

@@ -6,7 +6,7 @@ import yaml
 
 from tests.integration.helm.control_plane import Cluster, module_directory
 from tests.integration.helm.gke import gke_definitions
-from tests.waiting import eventually
+from tests.waiting import START_SECONDS, eventually
 
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _FILES = {
@@ -33,7 +33,7 @@ def define_kinds(cluster: Cluster) -> None:
             cluster.api.create(_DEFINITIONS, yaml.safe_load((directory / file).read_text()))
     for definition in gke_definitions():
         cluster.api.create(_DEFINITIONS, definition)
-    eventually(lambda: _established(cluster), "the operators' kinds are established")
+    eventually(lambda: _established(cluster), "the operators' kinds are established", seconds=START_SECONDS)
 
 
 def _established(cluster: Cluster) -> bool:

@@ -13,7 +13,8 @@ from tests.certificates import Authority, new_authority
 from tests.http import Answer, request
 from tests.integration.helm.chart import Object, Rendered, container, env_of
 from tests.integration.helm.pod_files import PodFiles, Secrets, new_keys
-from tests.stores.process import ServerProcess, free_ports, running
+from tests.ports import free_ports
+from tests.stores.process import ServerProcess, running
 
 # What test certificates call the holder; a chart of this domain calls it the same.
 TRUST_DOMAIN = "sluice.test"

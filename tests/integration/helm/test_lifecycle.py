@@ -158,7 +158,7 @@ class Release:
         return {each.get("example.com/change") for each in annotations}
 
     def _run(self, *arguments: str, stdin: str = "") -> str:
-        where = ["--namespace", self.namespace, "--wait", "--timeout", "5m"]
+        where = ["--namespace", self.namespace, "--wait", "--timeout", "10m"]
         env = {"KUBECONFIG": str(self._cluster.kubeconfig), "HELM_CACHE_HOME": "/nonexistent"}
         try:
             return run_helm(self._helm, *arguments, *where, stdin=stdin, env=env)

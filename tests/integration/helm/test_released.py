@@ -14,7 +14,7 @@ from tests.components import HELM3
 from tests.http import Answer, request
 from tests.integration.helm.chart import EXAMPLES, render
 from tests.integration.helm.released import TRUST_DOMAIN, Process, released
-from tests.stores.process import free_ports
+from tests.ports import free_ports
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.system, pytest.mark.component(HELM3)]

@@ -18,7 +18,8 @@ from tests.spark import FOR_SPEED
 from tests.waiting import eventually
 
 SPARK = {"master": "local[2]", "conf": {**FOR_SPEED, "spark.driver.memory": "1g"}}
-_WAIT_SECONDS = 120
+# Longer than a JVM takes to stop on a busy machine.
+_WAIT_SECONDS = 600
 
 
 class RunnerProcess:

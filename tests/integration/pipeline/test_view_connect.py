@@ -12,9 +12,10 @@ from tests.components import SPARK_PIPELINE
 from tests.installed import require_java
 from tests.integration.pipeline.runner_process import running_runner
 from tests.integration.pipeline.view_plans import ViewOnDisk
+from tests.ports import free_ports
 from tests.repository import ROOT
 from tests.spark import create_delta
-from tests.stores.process import free_ports, listens
+from tests.stores.process import listens
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.component(SPARK_PIPELINE)

@@ -67,6 +67,7 @@ def wait_for_first_file(runner, message, root):
     eventually(
         lambda: set(root.rglob("*.parquet")) > before,
         f"a file is written below {root}",
+        seconds=WAIT_SECONDS,
         pause=0.005,
     )
 

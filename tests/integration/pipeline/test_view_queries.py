@@ -40,15 +40,16 @@ SAME = (
     "select 'a' 'b' \"c\" as x from s.d.t",
     "select a from s.d.t where a like 'x\\\\_%' or a like 'y\\_%'",
     "select a from s.d.t union select a from s.d.u intersect select a from s.d.v except select a from s.d.t",
-    "select not a in (1, 2) and b or c as x, - -a as y, a - -1 as z, a - (b - c) as w from s.d.t",
+    "select not a in (1, 2) and b > 2 or c > 2 as x, - -a as y, a - -1 as z, a - (b - c) as w from s.d.t",
     "select a / b * c as x, a % b as y, a div b as z, a <=> b as v, a is distinct from b as w from s.d.t",
     "select 1e3 as a, .5 as b, 1. as c, 10 as d, -7 as e, 1L as f, 2S as g, 1.5D as h from s.d.t",
     "select interval 1 year 2 months as a, interval '3' day as b, d + interval 4 hours as c from s.d.t",
     "select a from s.d.t order by a desc nulls last, b asc nulls first limit 3 offset 1",
-    "select first(a, true) as f, lag(a, 1) ignore nulls over (order by b) as l from s.d.t",
+    "select first(a, true) as f from s.d.t",
+    "select lag(a, 1) ignore nulls over (order by b) as l from s.d.t",
     "select date '2024-02-29' as d, timestamp '2024-02-29 01:02:03.456' as t from s.d.t",
-    "select cast(a as struct<x: int, y: array<string>>) as s, try_cast(a as double) as d from s.d.t",
-    "select case a when 1 then 'x' end as s, case when a then b else c end as t from s.d.t",
+    "select cast(null as struct<x: int, y: array<string>>) as s, try_cast(a as double) as d from s.d.t",
+    "select case a when 1 then 'x' end as s, case when a = 2 then b else c end as t from s.d.t",
     "select date_format(d, 'yyyy-MM-dd HH:mm') as x, substring(a, 1, 2) as y, trim(a) as z from s.d.t",
 )
 
@@ -114,7 +115,7 @@ def test_spark_reads_what_is_written_as_it_reads_what_was_given(spark, sql):
     """Compare results over small tables: sqlglot's reading of a query is Spark's own."""
     types = "a int, b int, c int, d timestamp"
     for number, name in enumerate(("t", "u", "v")):
-        rows = "(1, 2, 3, timestamp '2024-01-01 00:00:00'), (2, 0, 1, null)"
+        rows = "(1, 2, 3, timestamp '2024-01-01 00:00:00'), (2, 5, 1, null)"
         frame = spark.sql(f"select * from values {rows} as x(a, b, c, d)")
         assert frame.columns == [part.split()[0] for part in types.split(", ")]
         frame.createOrReplaceTempView(f"source_{number}")
@@ -132,12 +133,11 @@ def test_spark_reads_what_is_written_as_it_reads_what_was_given(spark, sql):
     assert _outcome(spark, written) == _outcome(spark, given)
 
 
-def _outcome(spark: SparkSession, sql: str) -> object:
-    try:
-        frame = spark.sql(sql)
-        return frame.columns, sorted(map(str, frame.collect()))
-    except Exception as exc:  # noqa: BLE001 -- that both fail alike is as good an answer
-        return type(exc).__name__
+def _outcome(spark: SparkSession, sql: str) -> tuple[list[tuple[str, str]], list[str]]:
+    frame = spark.sql(sql)
+    # As texts: Python has no type for some intervals.
+    texts = frame.selectExpr(*(f"string(`{name}`) AS `{name}`" for name in frame.columns))
+    return frame.dtypes, sorted(map(str, texts.collect()))
 
 
 def _quoted(text: str) -> str:

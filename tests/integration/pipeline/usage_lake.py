@@ -32,7 +32,10 @@ class Lake:
     def land(self, name: str, lines: list[bytes]) -> None:
         day = self.directory / "landing" / "2026-11-16"
         day.mkdir(parents=True, exist_ok=True)
-        (day / f"audit-{name}.jsonl").write_bytes(b"".join(line + b"\n" for line in lines))
+        # Moved into place, so that a stream never reads half a segment.
+        fresh = self.directory / name
+        fresh.write_bytes(b"".join(line + b"\n" for line in lines))
+        fresh.replace(day / f"audit-{name}.jsonl")
 
     def run(self, spark) -> dict[str, Any]:
         return run(spark, self.plan, lambda *_: None)

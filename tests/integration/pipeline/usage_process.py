@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from tests.spark import SETTINGS
 def main(directory: Path) -> None:
     spark = open_session(SETTINGS)
     Lake(directory).run(spark)
+    # The test may stop the job late: there is something to stop then, too.
+    signal.pause()
 
 
 if __name__ == "__main__":

@@ -9,8 +9,7 @@ from prometheus_client import CollectorRegistry, Counter
 
 from gateway.adapters.worker_link import Message, received, reporting
 from gateway.adapters.worker_metrics import from_report
-
-PATIENCE = 5
+from tests.waiting import SECONDS
 
 
 class Worker:
@@ -46,7 +45,7 @@ def count_of(message: Message) -> float:
 
 async def test_services_and_metrics_are_reported_at_once(worker):
     worker.requests.inc(3)
-    async with asyncio.timeout(PATIENCE), received(worker.supervisor) as messages, worker.reporting():
+    async with asyncio.timeout(SECONDS), received(worker.supervisor) as messages, worker.reporting():
         first = [await anext(messages), await anext(messages)]
 
     assert [message.services for message in first if message.services] == [{"catalog": "ok"}]
@@ -54,7 +53,7 @@ async def test_services_and_metrics_are_reported_at_once(worker):
 
 
 async def test_the_last_report_is_of_the_end(worker):
-    async with asyncio.timeout(PATIENCE), received(worker.supervisor) as messages:
+    async with asyncio.timeout(SECONDS), received(worker.supervisor) as messages:
         async with worker.reporting() as reporter:
             reporter.drain()
             worker.requests.inc(8)
@@ -65,7 +64,7 @@ async def test_the_last_report_is_of_the_end(worker):
 
 
 async def test_a_worker_hears_of_its_supervisors_end(worker):
-    async with asyncio.timeout(PATIENCE), worker.reporting():
+    async with asyncio.timeout(SECONDS), worker.reporting():
         async with received(worker.supervisor):
             pass
         await worker.lost.wait()
@@ -73,12 +72,12 @@ async def test_a_worker_hears_of_its_supervisors_end(worker):
 
 async def test_a_supervisor_that_was_gone_before_is_noticed_too(worker):
     worker.supervisor.close()
-    async with asyncio.timeout(PATIENCE), worker.reporting():
+    async with asyncio.timeout(SECONDS), worker.reporting():
         await worker.lost.wait()
 
 
 async def test_half_a_report_of_a_killed_worker_is_left_out(worker):
-    async with asyncio.timeout(PATIENCE), received(worker.supervisor) as messages:
+    async with asyncio.timeout(SECONDS), received(worker.supervisor) as messages:
         worker.link.sendall(b'{"services": {}}\n{"metrics": [["reque')
         worker.link.close()
 
@@ -87,7 +86,7 @@ async def test_half_a_report_of_a_killed_worker_is_left_out(worker):
 
 async def test_a_check_that_fails_stops_no_report(worker, caplog):
     worker.failing = True
-    async with asyncio.timeout(PATIENCE), received(worker.supervisor) as messages, worker.reporting():
+    async with asyncio.timeout(SECONDS), received(worker.supervisor) as messages, worker.reporting():
         assert count_of(await anext(messages)) == 0
 
     assert "a report to the supervisor failed" in caplog.text

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 from collections.abc import AsyncIterator
 
@@ -13,8 +12,8 @@ from tests.compressed import Reader, plain
 from tests.fakes.http_connection import MemoryConnection
 from tests.fakes.services import FAR_MS, FakeTable
 from tests.http import FINAL_CHUNK
+from tests.new_objects import NewObjects
 from tests.unit.edge.conftest import AUTH, BASE, Edge, make_world, start_edge
-from tests.waiting import eventually_async
 
 LARGE = "/shares/Sales/schemas/eu/tables/large/query"
 SMALL = "/shares/Sales/schemas/eu/tables/small/query"
@@ -190,6 +189,7 @@ async def test_clients_that_take_nothing_hold_two_pages_each_and_a_piece_that_is
     many = make_world(
         tables=[FakeTable(share="Sales", schema="eu", name="large", files=20_000)], files_per_page=1000
     )
+    signed = NewObjects(SignedPage)
     async with start_edge(world=many) as edge:
         connections = [edge.server.connect() for _ in range(4)]
         for connection in connections:
@@ -197,8 +197,8 @@ async def test_clients_that_take_nothing_hold_two_pages_each_and_a_piece_that_is
         for connection in connections:
             head = f"POST {BASE}{LARGE} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer token-of-ann\r\n"
             connection.send(f"{head}Accept-Encoding: {coding}\r\nContent-Length: 0\r\n\r\n".encode())
-        made = await settled_pages(edge, 2 * len(connections))
-        pages = [each for each in gc.get_objects() if isinstance(each, SignedPage)]
+        made = await edge.services.snapshot.settled_pages(least=2 * len(connections))
+        pages = signed.find()
         held = [len(connection.transport.output) for connection in connections]
         for connection in connections:
             connection.disconnect()
@@ -206,16 +206,6 @@ async def test_clients_that_take_nothing_hold_two_pages_each_and_a_piece_that_is
     assert 0 < len(pages) <= 2 * len(connections)
     # aiohttp asks whether it may go on when it has written 64 KiB, and our pieces have 256.
     assert max(held) <= (64 + 256 + 4) * 1024
-
-
-async def settled_pages(edge: Edge, least: int) -> int:
-    """Wait for a number of pages, and then until no more are made; return how many there are."""
-    await eventually_async(lambda: edge.services.snapshot.pages >= least)
-    made = -1
-    while made != edge.services.snapshot.pages:
-        made = edge.services.snapshot.pages
-        await asyncio.sleep(0.2)
-    return made
 
 
 async def test_the_closing_event_says_when_the_last_of_the_urls_ends(edge: Edge) -> None:

@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 from gateway.adapters.cache.breaker import Breaker
 from gateway.adapters.credential_metrics import CredentialMetrics, RedisError
 from tests.unit.adapters.cache.doubles import settle
+from tests.waiting import SECONDS
 
 
 class Redis:
@@ -156,5 +157,5 @@ async def test_close_ends_a_probe_that_swallows_a_cancellation(redis):
     breaker = Breaker(probe, CredentialMetrics(CollectorRegistry()), sleep=redis.sleep)
     await breaker.start(0.01)
 
-    await asyncio.wait_for(breaker.close(), 10)
+    await asyncio.wait_for(breaker.close(), SECONDS)
     assert redis.probes == 1

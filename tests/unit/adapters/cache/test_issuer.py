@@ -18,6 +18,7 @@ from tests.unit.adapters.cache.doubles import (
     to_next_window,
     windows,
 )
+from tests.waiting import SECONDS
 
 SECOND = timedelta(seconds=1)
 
@@ -280,7 +281,7 @@ class TestRefreshAhead:
         await issuer.issue(scope())
         time.move((await windows()).width - SECOND)
         provider.gate.clear()
-        before = await asyncio.wait_for(issuer.issue(scope()), 1)
+        before = await asyncio.wait_for(issuer.issue(scope()), SECONDS)
         await settle()
         assert len(provider.calls) == 3
         provider.gate.set()

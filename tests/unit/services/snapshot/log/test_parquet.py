@@ -5,7 +5,6 @@ import io
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -22,9 +21,10 @@ from gateway.services.snapshot.log.footer import Chunk, read_footer
 from gateway.services.snapshot.log.pages import Page, walk_pages
 from gateway.services.snapshot.log.parquet import open_parquet, read_parquet
 from gateway.services.snapshot.log.projection import Wanted
-from gateway.services.snapshot.log.thrift import Malformed
+from gateway.services.snapshot.log.thrift import Malformed, Struct, ThriftReader
 from gateway.services.snapshot.log.thrift_writer import I64, Field, spell
 from tests.cases import each_case
+from tests.growth import grows_linearly
 from tests.hypothesis_profiles import examples
 from tests.unit.services.snapshot.log.parquet_files import (
     BOOLEAN,
@@ -329,13 +329,14 @@ def test_counts_and_lengths_in_a_page_are_held_against_what_it_has(encoding, enc
 
 
 def test_a_block_that_is_long_is_no_more_work_than_its_bytes():
-    # Of as many as a block may have, and as wide as they may be.
-    block = varint(65_536) + varint(1) + varint(65_536) + b"\0" + b"\0" + bytes([64]) + b"\0" * 8 * 65_536
-    values = Values(encoded=block + block, count=65_536, encoding=SHARED, pages=20)
-    before = time.process_time()
+    def read(size: int) -> None:
+        # As wide as they may be.
+        block = varint(size) + varint(1) + varint(size) + b"\0" + b"\0" + bytes([64]) + b"\0" * 8 * size
+        values = Values(encoded=block + block, count=size, encoding=SHARED, pages=20)
+        assert decoded(column_file(["x"], values), {"x": None})["x"].to_list()[-1] == ""
 
-    assert decoded(column_file(["x"], values), {"x": None})["x"].to_list()[-1] == ""
-    assert time.process_time() - before < 45
+    # The larger has as many as a block may have.
+    assert grows_linearly(read, 65_536)
 
 
 def nested(depth: int, count: int) -> bytes:
@@ -527,30 +528,38 @@ def test_what_is_no_file_or_more_than_any_is_malformed(content):
 
 # Some take a second to write, which is not to be part of every collection.
 @each_case(
-    ("write", "limit"),
+    ("write", "limit", "structs"),
     [
-        (lambda: described(group("schema", 100_001), *[leaf("x")] * 100_000), "100000 columns"),
-        (lambda: file_of(b"\x29\xfc" + varint(8_000_000) + b"\0" * 8_000_000), "100000 columns"),
-        (lambda: described(group("schema", 0), row_groups=[spell({})] * 20_001), "20000 row groups"),
+        (lambda: described(group("schema", 100_001), *[leaf("x")] * 100_000), "100000 columns", 1),
+        (lambda: file_of(b"\x29\xfc" + varint(8_000_000) + b"\0" * 8_000_000), "100000 columns", 1),
+        (lambda: described(group("schema", 0), row_groups=[spell({})] * 20_001), "20000 row groups", 2),
         (
             lambda: described(group("schema", 0), row_groups=[spell({1: [spell({})] * 100_001})]),
             "100000 columns",
+            3,
         ),
         (
             lambda: described(group("schema", 0), row_groups=[spell({1: [spell({})] * 90_000})] * 23),
             "more values",
+            1_100_000,
         ),
-        (lambda: file_of(b"\x15\x02\x29\x03" + b"\0" * 68_000_000), "67108864 bytes"),
+        (lambda: file_of(b"\x15\x02\x29\x03" + b"\0" * 68_000_000), "67108864 bytes", 0),
     ],
     ids=["columns", "columns that are nothing", "row groups", "columns of rows", "in all", "bytes"],
 )
-def test_a_description_beyond_a_limit_is_told_the_limit_before_it_is_held(write, limit):
+def test_a_description_beyond_a_limit_is_told_the_limit_before_it_is_held(write, limit, structs, monkeypatch):
     content = write()
-    before = time.process_time()
+    original, read = ThriftReader.read_struct, 0
 
+    def read_struct(*args: Any) -> Struct:
+        nonlocal read
+        read += 1
+        return original(*args)
+
+    monkeypatch.setattr(ThriftReader, "read_struct", read_struct)
     with pytest.raises(Beyond, match=limit):
         decoded(content, {"x": None})
-    assert time.process_time() - before < 45
+    assert read <= structs
 
 
 @pytest.mark.parametrize(
