@@ -119,20 +119,29 @@ class Deployment:
 
 
 @contextmanager
-def all_in_one(directory: Path, settings: Settings) -> Iterator[Deployment]:
-    """Run everything in one process, at the ports and under the public address of the settings, if any."""
+def all_in_one(directory: Path, settings: Settings, *, wait: bool = True) -> Iterator[Deployment]:
+    """Run everything in one process, at the ports and under the public address of the settings, if any.
+
+    Without ``wait``, the process may still be starting.
+    """
     port = settings.get("port") or free_port()
     deployment = Deployment(base_url=f"http://127.0.0.1:{port}/delta-sharing", directory=directory)
     with ExitStack() as stack:
         own = {"publicUrl": deployment.base_url} | settings | {"port": port}
         _start(stack, deployment, "edge", own)
-        _wait_until_ready(deployment)
+        if wait:
+            _wait_until_ready(deployment)
         yield deployment
 
 
 @contextmanager
-def split(directory: Path, settings: Settings, replicas: int = 1, workers: int = 1) -> Iterator[Deployment]:
-    """Run five processes with mutual TLS between them, each with only the keys that it needs."""
+def split(
+    directory: Path, settings: Settings, replicas: int = 1, workers: int = 1, *, wait: bool = True
+) -> Iterator[Deployment]:
+    """Run five processes with mutual TLS between them, each with only the keys that it needs.
+
+    Without ``wait``, the processes may still be starting.
+    """
     port = free_port()
     authority = new_authority(directory / "pki")
     deployment = Deployment(
@@ -158,7 +167,8 @@ def split(directory: Path, settings: Settings, replicas: int = 1, workers: int =
         http = common.get("http", {}) | {"workers": workers}
         own = common | {"services": services, "keys": {"current": keys["edge"]}, "http": http}
         _start(stack, deployment, "edge", own)
-        _wait_until_ready(deployment)
+        if wait:
+            _wait_until_ready(deployment)
         yield deployment
 
 

@@ -123,8 +123,7 @@ def url_shares(request, tmp_path_factory, url_tables) -> Iterator[dict[object, U
         for run, store in zip(runs, stores, strict=True):
             is_complete = run in used["url_share"]
             upload(url_tables, store, TABLES if is_complete else [PLAIN, AWKWARD_KEYS])
-            if is_complete:
-                upload_attacks(directory / store.name, store)
+            upload_attacks(directory / store.name, store)
         gateway = stack.enter_context(
             url_gateway(directory / "gateway", stores, TABLES, entries_of=_entries_of)
         )

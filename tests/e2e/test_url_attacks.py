@@ -18,6 +18,7 @@ from tests.waiting import eventually
 
 pytestmark = pytest.mark.component(ALL_IN_ONE)
 
+PARQUET = "responseformat=parquet"
 # The third: in the parquet format, a table with deletion vectors is refused before its files are looked at.
 REFUSALS = "has files outside of its directory|not safe to follow|cannot express"
 
@@ -61,35 +62,35 @@ def test_a_signature_opens_no_other_file_of_the_table(each_share):
     assert read_url(swapped).status == 403
 
 
-@pytest.mark.parametrize("capabilities", ["responseformat=parquet", DELTA], ids=["parquet", "delta"])
+@pytest.mark.parametrize("capabilities", [PARQUET, DELTA], ids=["parquet", "delta"])
 @pytest.mark.parametrize("table", LEADING_OUT)
-def test_a_log_that_leads_out_of_its_table_is_refused_whole(url_share, table, capabilities):
+def test_a_log_that_leads_out_of_its_table_is_refused_whole(each_share, table, capabilities):
     """AT-30."""
-    answer = url_share.query(table, capabilities=capabilities)
+    answer = each_share.query(table, capabilities=capabilities)
 
     assert answer.status == 400, answer.body
     assert re.search(REFUSALS, answer.message())
-    assert url_share.store.origin.encode() not in answer.body
+    assert each_share.store.origin.encode() not in answer.body
 
 
-def test_a_shallow_clone_is_served_where_its_entry_names_the_other_place(url_share):
+def test_a_shallow_clone_is_served_where_its_entry_names_the_other_place(each_share):
     """AT-30: each file is signed for where it lies."""
-    urls = urls_of(url_share.query(CLONE))
+    urls = urls_of(each_share.query(CLONE))
 
     assert len(urls) == 6
     for url in urls:
-        assert url.startswith(f"{url_share.store.origin}{ORIGIN}/")
+        assert url.startswith(f"{each_share.store.origin}{ORIGIN}/")
         answer = read_url(url)
         assert answer.status == 200, answer.body
         assert pl.read_parquet(io.BytesIO(answer.body)).height == 1
 
 
 @pytest.mark.parametrize("table", [PLAIN, CLONE, "no_such_table"])
-def test_whoever_has_no_grant_gets_what_he_would_get_if_there_were_nothing(url_share, table):
-    answer = url_share.query(table, token=url_share.gateway.stranger)
+def test_whoever_has_no_grant_gets_what_he_would_get_if_there_were_nothing(each_share, table):
+    answer = each_share.query(table, token=each_share.gateway.stranger)
 
     assert answer.error() == (404, "RESOURCE_DOES_NOT_EXIST")
-    assert url_share.store.origin.encode() not in answer.body
+    assert each_share.store.origin.encode() not in answer.body
 
 
 # Whatever the store: the gateway refuses before it reads or signs.

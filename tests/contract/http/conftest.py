@@ -2,7 +2,9 @@
 
 A test runs on the fakes and on the split deployment. A test marked ``smoke`` runs on the all-in-one process
 too. The smoke tests cover each endpoint and each class of response at least once. The two deployments differ
-in the channel between their services alone, and tests/contract/test_channel.py runs over every kind of it.
+in the channel between their services, every kind of which tests/contract/test_channel.py covers, and in their
+keys: the all-in-one process derives all of them from one secret. The smoke tests therefore also cover every
+token and credential of another recipient, table or kind.
 
 A module that starts a deployment with settings of its own does so in a fixture named ``world``, which takes
 the function that starts it as ``request.param``. Its tests run on the split deployment, and on the all-in-one

@@ -33,6 +33,7 @@ def test_every_endpoint_answers_401_to_a_missing_token(client: Client, gateway: 
         assert answer.headers["WWW-Authenticate"] == "Bearer"
 
 
+@pytest.mark.smoke
 def test_every_endpoint_answers_401_to_an_unknown_token(client: Client, gateway: Gateway) -> None:
     for method, path in every_path(gateway):
         assert client.request(method, path, token="unknown").error() == _UNAUTHENTICATED, path
@@ -45,6 +46,7 @@ def test_every_endpoint_answers_403_to_a_disabled_recipient(client: Client, gate
         assert answer.error() == (403, "PERMISSION_DENIED"), path
 
 
+@pytest.mark.smoke
 def test_an_expired_token_is_as_an_unknown_one(client: Client, gateway: Gateway) -> None:
     expired = client.get("/shares", token=gateway.expired_token)
     unknown = client.get("/shares", token="unknown")

@@ -130,6 +130,7 @@ def test_a_token_that_is_far_too_long_is_400(client: Client, gateway: Gateway) -
     assert "page token" in message
 
 
+@pytest.mark.smoke
 def test_a_token_of_another_recipient_is_400(client: Client, gateway: Gateway, ask: Ask) -> None:
     token = next_token(ask(client, gateway, maxFiles=1))
     answer = ask(client, gateway, maxFiles=1, pageToken=token, token=gateway.other_token)
@@ -144,6 +145,7 @@ def test_a_token_of_another_table_is_400(client: Client, gateway: Gateway) -> No
     assert "page token" in answer.message()
 
 
+@pytest.mark.smoke
 def test_a_token_of_another_kind_of_call_is_400(client: Client, gateway: Gateway) -> None:
     token = next_token(stream(client, gateway, maxFiles=1))
     assert "page token" in changes(client, gateway, maxFiles=1, pageToken=token).message()

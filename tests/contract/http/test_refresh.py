@@ -86,6 +86,7 @@ def test_a_token_that_was_tampered_with_is_400(client: Client, gateway: Gateway)
     assert "refresh token" in client.query(gateway.plain, {"refreshToken": flipped}).message()
 
 
+@pytest.mark.smoke
 def test_a_token_of_another_table_or_recipient_is_400(client: Client, gateway: Gateway) -> None:
     token = refresh_token(client.query(gateway.plain, {"includeRefreshToken": True}))
     assert "refresh token" in client.query(gateway.large, {"refreshToken": token}).message()
@@ -94,6 +95,7 @@ def test_a_token_of_another_table_or_recipient_is_400(client: Client, gateway: G
     assert "refresh token" in answer.message()
 
 
+@pytest.mark.smoke
 def test_a_page_token_is_no_refresh_token(client: Client, gateway: Gateway) -> None:
     page = client.query(gateway.large, {"maxFiles": 1}).streamed()[-1]["endStreamAction"]["nextPageToken"]
     assert "refresh token" in client.query(gateway.large, {"refreshToken": page}).message()

@@ -126,6 +126,7 @@ def test_a_table_without_dir_access_is_400_and_says_so(client: Client, gateway: 
         assert " dir " in answer.json()["message"]
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("body", [b"{}", b"{"])
 def test_404_for_what_does_not_exist_or_is_not_granted_whatever_the_body(
     client: Client, gateway: Gateway, body: bytes
@@ -136,6 +137,7 @@ def test_404_for_what_does_not_exist_or_is_not_granted_whatever_the_body(
     assert missing.body.replace(b"-none", b"") == hidden.body
 
 
+@pytest.mark.smoke
 def test_401_and_403(client: Client, gateway: Gateway) -> None:
     path = f"{gateway.dir_only.path}/temporary-table-credentials"
     for token, status in (("", 401), (gateway.expired_token, 401), (gateway.disabled_token, 403)):

@@ -144,6 +144,7 @@ def test_each_recipient_reads_its_own_rows_by_url(world: World) -> None:
     assert rows == {"ann": {"emea"}, "cleo": {"apac"}}
 
 
+@pytest.mark.smoke
 def test_a_url_that_is_moved_to_another_recipients_file_opens_nothing(world: World) -> None:
     own = next(line["file"]["url"] for line in world.shown(_URL, "query", "ann").streamed() if "file" in line)
     others = next(
@@ -156,6 +157,7 @@ def test_a_url_that_is_moved_to_another_recipients_file_opens_nothing(world: Wor
     assert fetch("GET", moved, {}).status == 403
 
 
+@pytest.mark.smoke
 def test_a_credential_opens_its_recipients_directory_and_no_other(world: World) -> None:
     held = {who: world.credentials(who) for who in REGIONS}
     bucket, _, own = held["ann"]["location"].removeprefix("s3://").partition("/")
@@ -172,6 +174,7 @@ def test_a_credential_opens_its_recipients_directory_and_no_other(world: World) 
     assert is_denied(client.put_object, Bucket=bucket, Key=f"{own}/new", Body=b"")
 
 
+@pytest.mark.smoke
 def test_asking_for_another_recipients_directory_is_refused_without_a_word_of_it(world: World) -> None:
     place = world.credentials("ann")["location"]
 

@@ -22,6 +22,14 @@ QUERY = "SELECT id, name FROM source_0 WHERE id % 2 = 1"
 DELETION_VECTORS = "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
 COLUMN_MAPPING = "TBLPROPERTIES ('delta.columnMapping.mode' = 'name', 'delta.enableDeletionVectors' = 'true')"
 
+# Each withdraws rows with a text, the last all rows.
+WITHDRAWING = {
+    "UPDATE {table} SET name = 'other' WHERE id = 3": b"three",
+    "RESTORE TABLE {table} TO VERSION AS OF 1": b"other",
+    "DELETE FROM {table} WHERE id = 3": b"three",
+    "TRUNCATE TABLE {table}": b"one",
+}
+
 
 @pytest.fixture(scope="module")
 def original(spark, tmp_path_factory):
@@ -122,13 +130,16 @@ def test_rows_whose_files_are_gone_since_they_were_moved_are_taken_from_a_new_re
     assert [row[0] for row in shown.rows()] == [1, 3, 5]
 
 
-def test_deleted_row_is_in_no_file_of_the_new_directory(shown, source):
+def test_row_that_a_commit_withdraws_is_in_no_file_of_the_new_directory(shown, source):
     source.insert("(5, 'five')")
-    source.sql("DELETE FROM {table} WHERE id = 3")
-    result = shown.refresh()
-    assert (result["kind"], result["name"], result["version"]) == ("full", "attempt-2", 0)
-    assert shown.rows() == [(1, "one"), (5, "five")]
-    assert not any(b"three" in file.read_bytes() for file in shown.directory.rglob("*.parquet"))
+    for attempt, (change, withdrawn) in enumerate(WITHDRAWING.items(), 2):
+        assert has_text(shown.directory, withdrawn), change
+        source.sql(change)
+        result = shown.refresh()
+        assert (result["kind"], result["name"], result["version"]) == ("full", f"attempt-{attempt}", 0)
+        assert shown.rows() == [row for row in source.rows() if row[0] % 2], change
+        assert not has_text(shown.directory, withdrawn), change
+    assert shown.rows() == []
 
 
 def test_commits_that_do_more_than_add_rows_are_no_append(spark, source):
@@ -307,6 +318,10 @@ def test_directories_are_deleted_when_the_plan_says_so_or_when_nothing_in_them_i
     assert (result["deleted"], result["forgotten"]) == (["orphan"], ["former", "gone"])
     assert sorted(path.name for path in shown.root.iterdir()) == ["attempt-1", "kept"]
     assert not (shown.root.parent / "former").exists()
+
+
+def has_text(directory, text):
+    return any(text in file.read_bytes() for file in directory.rglob("*.parquet"))
 
 
 def checkpoint(table):

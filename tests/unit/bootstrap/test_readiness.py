@@ -251,6 +251,29 @@ async def test_a_service_hangs_when_it_does_not_answer_the_second_time_either(ev
     assert hanging.calls == 2
 
 
+async def test_readiness_is_answered_without_a_call_to_a_service():
+    hanging = Hanging()
+    readiness = Readiness(
+        {ServiceName.VENDING: hanging.as_channel()},
+        (),
+        ServiceMetrics(CollectorRegistry()),
+        times=CheckTimes(interval=timedelta(hours=1), timeout=SOON, start_up=timedelta(0)),
+    )
+
+    assert await readiness() == {"vending": "does not answer"}
+    assert hanging.calls == 0
+
+    async def is_known() -> bool:
+        return await readiness() == {"vending": "does not answer: DEADLINE_EXCEEDED"}
+
+    async with watched(readiness):
+        await eventually_async(is_known)
+        # Both of the one check, of which the next is due in an hour.
+        assert hanging.calls == 2
+        assert await is_known()
+        assert hanging.calls == 2
+
+
 async def test_what_was_seen_long_ago_does_not_count():
     health, channel = serving_channel()
     await health.serve("gateway.v1.Vending")

@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -273,3 +276,53 @@ async def test_a_file_that_is_being_written_is_read_when_it_is_whole(world, metr
     # Eight looks at a file that changes, and one that finds it unchanged.
     assert applied == [0] * 9
     assert len(world.applied) == 1
+
+
+class Inline(ThreadPoolExecutor):
+    """Runs each function at once, in the thread that submits it."""
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(function(*args, **kwargs))
+        return future
+
+
+class StoppedClock:
+    """The clock of the event loop, which moves only when the test says so."""
+
+    _STEP = 0.05
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._steps = 0
+        monkeypatch.setattr(asyncio.get_running_loop(), "time", self.now)
+
+    def now(self) -> float:
+        return round(self._steps * self._STEP, 2)
+
+    async def advance(self) -> None:
+        """Move on by a step, and have everything happen that is due then."""
+        self._steps += 1
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+
+async def test_a_change_is_applied_within_2200_ms_by_default(world, metrics, file, monkeypatch):
+    # Looks at the file then take no time, and nothing but the watch itself makes it late.
+    asyncio.get_running_loop().set_default_executor(Inline())
+    clock = StoppedClock(monkeypatch)
+    reloader = Reloader(config=Config(), source=world.source, file=file, apply=world.apply, metrics=metrics)
+    watching = asyncio.create_task(reloader.watch())
+    waits = []
+    # In steps after the last change was applied: right after a look at the file, and right before the next.
+    for pause in (3, 0, 1, 20, 39, 40):
+        for _ in range(pause):
+            await clock.advance()
+        changed_at = clock.now()
+        world.next = Config.model_validate({"shares": [{"name": f"after-{pause}"}]})
+        file.write_text("#" * (pause + 1))
+        while world.next not in world.applied and clock.now() < changed_at + 60:
+            await clock.advance()
+        waits.append(round(clock.now() - changed_at, 2))
+    watching.cancel()
+
+    assert max(waits) <= 2.2, waits
