@@ -92,7 +92,7 @@ LANES = {
         Lane(
             "spark",
             "needs a JVM: Spark, or Delta Kernel",
-            workers=2,
+            workers=3,
             budget=420,
             programs="basic",
             paths=("tests/contract", "tests/integration", "tests/e2e"),
