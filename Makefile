@@ -58,7 +58,7 @@ test: $(dev_ready) $(client_ready) ## Run the tests that need no program from ap
 	@HYPOTHESIS_PROFILE=ci $(lanes) fast components --without-system $(pytest)
 
 test-fast: $(dev_ready) ## Run the unit and contract tests that take milliseconds
-	@HYPOTHESIS_PROFILE=fast $(lanes) fast $(pytest)
+	@HYPOTHESIS_PROFILE=fast $(lanes) fast --budget 60 $(pytest)
 
 test-all: $(dev_ready) $(client_ready) ## Run what CI runs: `make test`, and the tests that need a program from apt, Go, npm or Maven
 	@HYPOTHESIS_PROFILE=ci $(lanes) fast components spark helm fleet $(pytest)

@@ -1,6 +1,7 @@
 """Runs lanes of the test suite in stages, and reports where the time went.
 
-    python deploy/dev/lanes.py LANE... [--without-system] [--record] [--coverage FOLDER] [--pytest ...]
+    python deploy/dev/lanes.py LANE... [--without-system] [--budget SECONDS] [--record] [--coverage FOLDER]
+        [--pytest ...]
 
 Lanes run one after the other, except a background lane, which runs beside them on its own ports. The programs
 of a lane are installed before it starts, beside the lanes that need none. Standard library only.
@@ -81,7 +82,7 @@ LANES = {
             "fast",
             "needs nothing but Python",
             workers=3,
-            budget=60,
+            budget=180,
             is_sharded=True,
             paths=("tests/unit", "tests/contract"),
         ),
@@ -93,7 +94,7 @@ LANES = {
             "spark",
             "needs a JVM: Spark, or Delta Kernel",
             workers=3,
-            budget=420,
+            budget=480,
             programs="basic",
             paths=("tests/contract", "tests/integration", "tests/e2e"),
         ),
@@ -102,7 +103,7 @@ LANES = {
             "helm",
             "the Helm chart on a Kubernetes API server",
             workers=1,
-            budget=420,
+            budget=480,
             ports="11000-14999",
             programs="kubernetes",
             paths=("tests/integration/helm",),
@@ -112,7 +113,7 @@ LANES = {
             "fleet",
             "replicas of every service under load behind a proxy, while some fail",
             workers=1,
-            budget=420,
+            budget=240,
             programs="basic",
             paths=("tests/integration/fleet",),
         ),
@@ -314,7 +315,7 @@ class Run:
                 command[1:1] = ["-n", str(lane.workers), *DISTRIBUTION]
             env["TEST_TIMES"] = str(self._directory / f"{lane.name}.json")
             processes = [Process(lane.name, command, log, env)]
-        stage = Stage(lane.name, lane.budget, processes)
+        stage = Stage(lane.name, self._arguments.budget or lane.budget, processes)
         self._stages.append(stage)
         return stage
 
@@ -426,6 +427,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Run lanes of the test suite.")
     parser.add_argument("lanes", nargs="+", choices=LANES, metavar="LANE")
     parser.add_argument("--without-system", action="store_true", help="leave out what needs apt, Go or npm")
+    parser.add_argument("--budget", type=int, help="seconds that each lane may take without a warning")
     parser.add_argument("--record", action="store_true", help="write tests/durations.json")
     parser.add_argument("--coverage", type=Path, help="record branch coverage in a folder for each lane")
     parser.add_argument("--pytest", nargs=argparse.REMAINDER, default=[], help="arguments for pytest")

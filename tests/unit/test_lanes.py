@@ -129,6 +129,13 @@ def test_run_succeeds_if_every_lane_does(pytest_script, monkeypatch, capsys):
     assert f"{passed} passed, 0 failed, 0 skipped" in capsys.readouterr().out
 
 
+def test_stage_is_reported_against_the_budget_that_was_given(pytest_script, monkeypatch, capsys):
+    pytest_script(0, passed=1)
+
+    run_lanes(monkeypatch, "fast", "--without-system", "--budget", "7")
+    assert re.search(r"s of 7 s +\d+ s CPU  fast", capsys.readouterr().out)
+
+
 @pytest.mark.parametrize(
     ("status", "outcomes", "error"),
     [
