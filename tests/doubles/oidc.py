@@ -13,7 +13,7 @@ import jwt
 from aiohttp import web
 from jwt.algorithms import RSAAlgorithm
 
-from tests.doubles.rsa_keys import pooled_rsa_key
+from tests.doubles.rsa_keys import foreign_rsa_key, pooled_rsa_key
 from tests.doubles.server import serving
 
 _LIFE = timedelta(hours=1)
@@ -37,7 +37,7 @@ class OidcIssuer:
         """Return a token of an hour; a forged one names the issuer's key and is signed by another."""
         now = issued_at or datetime.now(UTC)
         claims = {"iss": self.origin, "sub": subject, "aud": audience, "iat": now, "exp": now + _LIFE}
-        key = pooled_rsa_key() if forged else self._key
+        key = foreign_rsa_key() if forged else self._key
         return jwt.encode(claims, key, algorithm="RS256", headers={"kid": self.key_id})
 
     def app(self) -> web.Application:

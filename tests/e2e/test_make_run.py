@@ -223,12 +223,17 @@ def test_ctrl_c_under_make_stops_it_without_a_word_of_failure(spare):
         socket.create_connection(("127.0.0.1", demo.port))
 
 
-def test_terminating_make_stops_the_demo_too(spare):
-    with running(spare, "--no-s3", under_make=True) as demo:
+@pytest.mark.component(SEAWEEDFS)
+def test_terminating_make_stops_the_demo_and_its_store_too(spare):
+    with running(spare, under_make=True) as demo:
+        store = port_of_store(spare)
+        socket.create_connection(("127.0.0.1", store)).close()
+        # To make alone, which sends it on to the demo alone.
         _, rest = demo.stop(signal.SIGTERM)
     assert "***" not in rest
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", demo.port))
+    for port in (demo.port, store):
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port))
 
 
 def test_a_taken_port_is_said_in_words(tmp_path):

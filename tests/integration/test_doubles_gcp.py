@@ -24,6 +24,7 @@ from obstore.store import GCSStore
 from tests.components import FAKE_GCS_SERVER, GCP_DOUBLE
 from tests.doubles.gcp_identity import CLOUD_PLATFORM, ServiceAccount
 from tests.doubles.gcp_signed_url import BadUrl, read_signed_url
+from tests.doubles.rsa_keys import foreign_rsa_key
 
 with warnings.catch_warnings():
     # The library recommends a package that only its other transport uses.
@@ -376,7 +377,7 @@ def test_without_a_token_nothing_is_opened(cloud, gateway, token):
 
 
 def test_an_assertion_by_another_key_gets_no_token(cloud, gateway, session):
-    stranger = ServiceAccount(email=gateway.email)
+    stranger = ServiceAccount(email=gateway.email, key=foreign_rsa_key())
     forged = service_account.Credentials.from_service_account_info(
         cloud.identity.key_file(stranger), scopes=[CLOUD_PLATFORM]
     )

@@ -17,7 +17,6 @@ import boto3
 import pytest
 from aiohttp import web
 from botocore.exceptions import ClientError
-from cryptography.hazmat.primitives.asymmetric import rsa
 
 from gateway.adapters.vendors import find_vendor
 from gateway.domain.location import Location, parse_location
@@ -43,6 +42,7 @@ from tests.doubles.gcp import GoogleCloud
 from tests.doubles.gcp_identity import ServiceAccount
 from tests.doubles.oidc import OidcIssuer, running_oidc
 from tests.doubles.r2 import R2, ApiToken
+from tests.doubles.rsa_keys import foreign_rsa_key
 from tests.doubles.server import serving
 from tests.stores.s3 import Keys, S3Store
 from tests.stores.seaweedfs import GATEWAY_ARN, SeaweedFS, running_seaweedfs
@@ -579,7 +579,7 @@ class TestGcp:
             await assert_opens_its_directory(harness)
 
     async def test_wrong_key_is_not_replaced_by_the_ambient_one(self, gcp, place, ambient, tmp_path, caplog):
-        stranger = replace(gcp_account(gcp, "gateway"), key=_new_key())
+        stranger = replace(gcp_account(gcp, "gateway"), key=foreign_rsa_key())
         file = _key_file(gcp, stranger, tmp_path / "key.json")
         async with place.opened({"kind": "serviceAccount", "keyFile": str(file)}) as harness:
             await assert_refused(harness, caplog, *_private_lines(file))
@@ -606,7 +606,7 @@ class TestGcp:
         file = _key_file(gcp, account, tmp_path / "key.json")
         async with place.opened({"kind": "serviceAccount", "keyFile": str(file)}, clock=clock) as harness:
             await assert_opens_its_directory(harness)
-            rolled = gcp.identity.register(replace(account, key=_new_key()))
+            rolled = gcp.identity.register(replace(account, key=foreign_rsa_key()))
             clock.move(timedelta(minutes=58))
             await assert_refused(harness, caplog, *_private_lines(file))
 
@@ -629,10 +629,6 @@ def _impersonating(name: str, file: Path) -> Identity:
 
 def _private_lines(file: Path) -> list[str]:
     return [line for line in json.loads(file.read_text())["private_key"].splitlines() if "-----" not in line]
-
-
-def _new_key() -> rsa.RSAPrivateKey:
-    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
 @pytest.mark.component(R2_DOUBLE, BOTO3)

@@ -15,6 +15,9 @@ from gateway.edge.server import Limits, Listen, close_connections, serve
 from gateway.errors import Unavailable
 from tests.certificates import new_authority
 
+# Seconds, for a stop that waits for nothing: less than the default grace and than any timeout of aiohttp's.
+_SOON = 15
+
 
 def application() -> web.Application:
     app = web.Application()
@@ -115,7 +118,7 @@ async def test_an_answer_under_way_is_finished_before_the_listener_stops() -> No
 
 
 async def test_an_answer_that_takes_longer_than_the_grace_is_cut_off() -> None:
-    async with asyncio.timeout(60), ClientSession() as session:
+    async with asyncio.timeout(_SOON), ClientSession() as session:
         async with serve(application(), Listen(), Limits(), grace=timedelta(milliseconds=100)) as port:
             response = await session.get(f"http://127.0.0.1:{port}/endless")
         with pytest.raises(Exception, match=r"payload|closed|reset|disconnected"):
@@ -124,7 +127,7 @@ async def test_an_answer_that_takes_longer_than_the_grace_is_cut_off() -> None:
 
 async def test_an_idle_connection_does_not_hold_up_the_stop() -> None:
     async with (
-        asyncio.timeout(60),
+        asyncio.timeout(_SOON),
         serve(application(), Listen(), Limits(), grace=timedelta(hours=1)) as port,
     ):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)

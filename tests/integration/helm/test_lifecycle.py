@@ -43,11 +43,13 @@ KINDS = (
 )
 # What is said to whoever installs it so.
 LOST = "the audit log is lost"
-# Both versions install every example. Each example is upgraded and rolled back by one of them.
+# Both versions install every example. Each example is upgraded and rolled back by one of them; by the other
+# before a release.
 UPGRADES = {"helm3": ("default", "azure", "gcp"), "helm4": ("aws", "minio", "trial")}
 CHANGE = {"processDefaults": {"podAnnotations": {"example.com/change": "1"}}}
 # As docs/kubernetes.md has keys rotated, with the Secrets that pods have afterwards: current, and previous.
-# The second step adds a Secret and changes the order: it is the one that Helm 4 applies too.
+# The second step adds a Secret and changes the order: it is the one that Helm 4 applies too. It applies all
+# before a release.
 ROTATION = (
     ({"previousSecretName": "sluice-keys-2"}, ["sluice-keys", "sluice-keys-2"]),
     (
@@ -264,13 +266,39 @@ def change_and_roll_back(release: Release) -> None:
     eventually(lambda: release.changed() == {None}, f"{release.namespace} has only pods of before the change")
 
 
+@pytest.mark.release
 @pytest.mark.component(HELM3, HELM4)
-def test_a_release_is_changed_in_all_the_ways_that_are_documented(cluster, tmp_path):
-    few = tmp_path / "few.yaml"
-    few.write_text(yaml.safe_dump(FEW))
+@pytest.mark.parametrize("values", ["default", *EXAMPLES])
+def test_example_is_upgraded_and_rolled_back_by_the_other_version_too(cluster, values):
+    (helm,) = (each for each in VERSIONS if values not in UPGRADES[each])
+    release = Release(cluster, helm, values, f"{values}-{helm}-changed")
+    release.install()
+    change_and_roll_back(release)
+    release.uninstall()
+
+
+@pytest.mark.release
+@pytest.mark.component(HELM4)
+def test_keys_are_rotated_in_all_steps_by_helm_4_too(cluster, few):
+    release = Release(cluster, "helm4", "default", "rotation-helm4", *few)
+    release.install()
+    for keys, secrets in ROTATION:
+        give_keys(release, keys, secrets)
+    release.uninstall()
+
+
+@pytest.fixture
+def few(tmp_path) -> tuple[str, str]:
+    """Options for fewer pods."""
+    file = tmp_path / "few.yaml"
+    file.write_text(yaml.safe_dump(FEW))
+    return "--values", str(file)
+
+
+@pytest.mark.component(HELM3, HELM4)
+def test_a_release_is_changed_in_all_the_ways_that_are_documented(cluster, few):
     with ThreadPoolExecutor() as pool:
-        own = ("--values", str(few))
-        releases = [Release(cluster, helm, "default", f"changes-{helm}", *own) for helm in VERSIONS]
+        releases = [Release(cluster, helm, "default", f"changes-{helm}", *few) for helm in VERSIONS]
         list(pool.map(go_through_changes, releases))
 
 
