@@ -16,10 +16,7 @@ from tests.contract.http.facts import Gateway
 from tests.contract.http.processes import Lake, gateway_in
 from tests.deployments import Deployment, Settings
 from tests.http import Answer, request
-from tests.waiting import eventually
-
-# For both, on a machine that starts five processes at once.
-_START_SECONDS = 180
+from tests.waiting import START_SECONDS, eventually
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +54,7 @@ def test_first_200_of_readiness_means_that_a_query_and_a_credential_request_succ
             return None
         return answer if answer.status == 200 else None
 
-    answer = eventually(is_ready, edge.log, seconds=_START_SECONDS, pause=0.01)
+    answer = eventually(is_ready, edge.log, seconds=START_SECONDS, pause=0.01)
     query = client.query(world.gateway.plain)
     credential = client.post(f"{world.gateway.dir_only.path}/temporary-table-credentials")
 

@@ -243,40 +243,20 @@ class Killed(Exception):
     pass
 
 
-async def test_a_job_that_ends_or_is_killed_leaves_the_old_index_in_force(spark, tmp_path):
-    disk, history, before = await behind(spark, tmp_path)
-    # When all is written, and in the middle of it.
-    with pytest.raises(Killed):
-        await disk.index(partial(end_at, 4))
-    await kill_runner_at("blocks are written", disk, tmp_path)
-    assert await current_of(disk) == before
-    await check(disk, history)
-    # What they left behind is in no other job's way.
-    assert await disk.index() is not None
-    assert await current_of(disk) != before
-    await check(disk, history)
-
-
-@pytest.mark.release
-async def test_a_job_that_ends_at_any_step_leaves_the_old_index_in_force(spark, tmp_path):
+async def test_job_that_ends_or_is_killed_at_any_step_leaves_the_old_index_in_force(spark, tmp_path):
     disk, history, before = await behind(spark, tmp_path)
     for step in range(1, 5):
         with pytest.raises(Killed):
             await disk.index(partial(end_at, step))
         assert await current_of(disk) == before
         await check(disk, history)
-    assert await disk.index() is not None
-    await check(disk, history)
-
-
-@pytest.mark.release
-async def test_a_runner_that_is_killed_at_any_step_leaves_the_old_index_in_force(spark, tmp_path):
-    disk, history, before = await behind(spark, tmp_path)
     for moment in ("reading the commits", "blocks are written", "zones are written"):
         await kill_runner_at(moment, disk, tmp_path)
         assert await current_of(disk) == before
         await check(disk, history)
+    # What they left behind is in no other job's way.
     assert await disk.index() is not None
+    assert await current_of(disk) != before
     await check(disk, history)
 
 
