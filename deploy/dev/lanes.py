@@ -132,7 +132,8 @@ LANES = {
             "stores, engines and expirations that take minutes",
             workers=2,
             budget=3600,
-            programs="basic",
+            # Some need Helm.
+            programs="all",
             is_on_request=True,
         ),
     )
