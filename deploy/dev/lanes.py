@@ -381,10 +381,13 @@ class Run:
 
     def _record(self, times: dict[str, dict[str, Any]]) -> None:
         arguments = self._arguments
-        if self._errors or arguments.pytest or arguments.without_system or arguments.coverage:
-            say("durations are not recorded: that takes complete lanes without failures")
-        else:
-            record({lane: each["scopes"] for lane, each in times.items()})
+        if arguments.pytest or arguments.without_system or arguments.coverage:
+            say("durations are not recorded: that takes complete lanes")
+            return
+        failed = {stage.name for stage in self._stages if self._error_of(stage)}
+        if failed:
+            say(f"durations are not recorded of failed lanes: {', '.join(sorted(failed))}")
+        record({lane: each["scopes"] for lane, each in times.items() if lane not in failed})
 
     def _times(self, stage: Stage) -> dict[str, Any]:
         """Return what the processes of a stage have reported."""
