@@ -131,8 +131,8 @@ def stopped(group: int) -> Iterator[None]:
 
 
 def _is_stopped(pid: int) -> bool:
-    # A thread that has forked is not stopped before its child goes on, which is. A process that has exited stays
-    # a zombie, as one that Spark's start script leaves to the JVM.
+    # A thread that has forked is not stopped before its child goes on, which is. A process that has exited
+    # stays a zombie, as one that Spark's start script leaves to the JVM.
     try:
         return all(_state(thread) in "TDZ" for thread in Path(f"/proc/{pid}/task").iterdir())
     except FileNotFoundError:
