@@ -29,13 +29,13 @@ _given: deque[int] = deque(maxlen=(LAST_PORT - FIRST_PORT + 1) // 2)
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on, and that was not given lately."""
+    """Return a port without a listener that was not assigned lately."""
     (port,) = free_ports(1)
     return port
 
 
 def free_ports(count: int, *, also: int = 0) -> list[int]:
-    """Return ports that nobody listens on and that were not given lately, nor those ``also`` above them."""
+    """Return ports without listeners that were not assigned lately, nor those ``also`` above them."""
     found: list[int] = []
     for _ in range(1000):
         port = FIRST_PORT + secrets.randbelow(LAST_PORT - FIRST_PORT + 1)

@@ -188,7 +188,7 @@ def commands(ports: Ports) -> list[list[str]]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens on."""
+    """Return ports without a listener."""
     found: list[int] = []
     while len(found) < count:
         port = _FIRST_PORT + secrets.randbelow(_LAST_PORT - _FIRST_PORT + 1)

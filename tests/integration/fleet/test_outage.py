@@ -45,5 +45,5 @@ async def test_outage_of_one_access_mode_leaves_the_other_untouched(fleet, recor
     assert tally.count("answered", untouched) == tally.count("sent", untouched)
     assert tally.count("failed", lost) > 0
     assert all(setback.says_when for setback in refused)
-    # As nobody is there, and not after a deadline.
+    # As where no process listens, and not after a deadline.
     assert set(tally.reasons()) <= {"503", "503 at its end"}

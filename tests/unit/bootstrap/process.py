@@ -53,7 +53,7 @@ class Process:
 
     @property
     def generation(self) -> str:
-        """The generation of the configuration in force."""
+        """The generation of the active configuration."""
         (generation,) = (
             sample.labels["generation"]
             for family in self._registry.collect()
